@@ -23,6 +23,9 @@ struct rql_value {
 	};
 };
 
+/* Values that a run of a plan may have in place of the plan's own. */
+#define RQL_POINTS_MOST 4u
+
 struct rql_value rql_value_null(struct rql_type type);
 struct rql_value rql_column_get(const struct rql_column *column, uint64_t row); /* strings borrowed from the column */
 /* Stores value (of the column's type) at row; strings must outlive the batch or be set by rql_batch_set_string. */

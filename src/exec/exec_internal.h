@@ -142,6 +142,15 @@ struct rql_session {
 	struct rql_session *next;
 };
 
+/* Values for literals of a text that was planned with others (point.h). */
+struct rql_point_values {
+	uint32_t count;
+	struct {
+		uint32_t literal; /* its number in the text, and 1 */
+		const struct rql_value *value;
+	} of[RQL_POINTS_MOST];
+};
+
 /* What one statement's execution needs to know. */
 struct rql_call {
 	struct rql_session *s;
@@ -150,7 +159,7 @@ struct rql_call {
 	bool expanded; /* a part of what DuckDB made of sql: the text names neither tables nor the transaction's verb */
 	uint64_t start_ns;
 	struct rql_columns *names; /* what the columns are called; NULL: as in the text that was planned */
-	const int64_t *point;      /* sql was planned with another value of its point than this one; NULL: with its own */
+	const struct rql_point_values *points; /* sql was planned with other values than these; NULL: with its own */
 	const char *failed; /* a method tried this statement and failed on its device: why; the host answers. Else NULL */
 	struct rql_result **out; /* NULL: nobody wants the rows */
 };
@@ -201,9 +210,10 @@ rql_status rql_select_try(const struct rql_call *call, const char *text, struct 
                           struct rql_error *err);
 rql_status rql_select_host(const struct rql_call *call, const struct rql_choice *choice, struct rql_host_stmt *stmt,
                            bool keep_stmt, struct rql_error *err);
-/* Runs the plan of a choice; *why is set (malloc'ed) when the host must answer after all. profile (may be NULL): the run
+/* Runs the plan of a choice, with values for its points (struct rql_flow); *why is set (malloc'ed) when the host must answer after all. profile (may be NULL): the run
  * measures itself on the device. */
-rql_status rql_select_method(struct rql_session *s, const struct rql_plan *plan, const int64_t *point, struct rql_batch **batch,
+rql_status rql_select_method(struct rql_session *s, const struct rql_plan *plan,
+                             const struct rql_value *const *points, struct rql_batch **batch,
                              struct rql_run_stats *stats, struct rql_run_profile *profile, char **why,
                              struct rql_error *err);
 bool rql_mentions_own_functions(const char *sql);
@@ -236,6 +246,10 @@ struct rql_effects {
 };
 void rql_effects_clear(struct rql_effects *effects);
 void rql_effects_of(const char *sql, enum rql_host_class kind, struct rql_effects *out);
+/* EXECUTE name: the name, malloc'ed; NULL: it is no such statement, or there is no memory. */
+char *rql_executed_name(const char *sql);
+/* ... of a statement that was prepared with this text. */
+void rql_effects_of_executed(const char *prepared, struct rql_effects *out);
 enum rql_txn_verb { RQL_TXN_BEGIN, RQL_TXN_COMMIT, RQL_TXN_ROLLBACK };
 enum rql_txn_verb rql_txn_verb_of(const char *sql);
 

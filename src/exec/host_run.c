@@ -72,13 +72,42 @@ static void end_write(struct rql_catalog *catalog, const struct rql_write_set *s
 	rql_catalog_write_end(catalog, set);
 }
 
+/* The text of a statement that SQL's PREPARE keeps, malloc'ed; NULL: nobody knows. Where queries are logged or profiled,
+ * none of RayQL's own may show. */
+static char *prepared_text(struct rql_session *s, const char *name)
+{
+	struct rql_strbuf sql = {0};
+	char *text = NULL;
+	rql_strbuf_put(&sql, "SELECT statement FROM duckdb_prepared_statements() WHERE lower(name) = lower(");
+	rql_strbuf_put_literal(&sql, name, strlen(name));
+	rql_strbuf_put(&sql, ")");
+	if (!s->txn.failed && !rql_host_watched(s->host) && !sql.failed &&
+	    rql_host_query_text(s->host, rql_strbuf_text(&sql), &text, NULL) != RQL_OK)
+		text = NULL;
+	rql_strbuf_free(&sql);
+	return text;
+}
+
+/* What EXECUTE changes is in the text that was prepared. */
+static void effects_of(const struct rql_call *call, enum rql_host_class kind, struct rql_effects *out)
+{
+	char *name = rql_executed_name(call->sql);
+	char *prepared = name ? prepared_text(call->s, name) : NULL;
+	if (prepared)
+		rql_effects_of_executed(prepared, out);
+	else
+		rql_effects_of(call->sql, kind, out);
+	free(prepared);
+	free(name);
+}
+
 static rql_status run_write(const struct rql_call *call, struct rql_host_stmt *stmt, enum rql_host_class kind,
                             struct rql_error *err)
 {
 	struct rql_session *s = call->s;
 	struct rql_catalog *catalog = s->db->catalog;
 	struct rql_effects effects;
-	rql_effects_of(call->sql, kind, &effects);
+	effects_of(call, kind, &effects);
 	if (effects.attach)
 		RQL_TRY(rql_attach_check(s->db, call->sql, err));
 	bool writes = effects.set.everything || effects.set.count > 0 || effects.appends.count > 0;

@@ -13,15 +13,16 @@ struct rql_prepared_query {
 	bool own; /* one of RayQL's own: it has no parameters, and the session runs its text */
 	enum rql_host_class kind;
 	struct rql_host_stmt *stmt; /* NULL: let go while its text was planned; prepared again when the host is to run it */
-	struct rql_arena *arena;    /* names and the values' bytes */
+	struct rql_arena *arena;    /* names */
 	uint64_t count;
 	const char **parameters;
 	struct rql_value *values;
+	struct rql_strbuf *bytes; /* [count], of values that are strings */
 	bool *bound;
 	struct rql_columns *names; /* what the columns are called (the types are not theirs); NULL: not known yet */
 	uint64_t schema_epoch, session_epoch; /* of the names */
 	uint64_t meaning, variables; /* of the session, when stmt was bound */
-	uint32_t place, behind; /* of the only parameter in sql: its first byte, and the first after it; both 0: it has more */
+	struct rql_point_place *places; /* [count], in the text with the values of now */
 	struct rql_point point;
 };
 
@@ -33,6 +34,10 @@ void rql_prepared_free(struct rql_prepared_query *q)
 	rql_columns_release(q->names);
 	rql_point_clear(&q->point);
 	rql_arena_free(q->arena);
+	for (uint64_t i = 0; q->bytes && i < q->count; i++)
+		rql_strbuf_free(&q->bytes[i]);
+	free(q->bytes);
+	free(q->places);
 	free(q->values);
 	free(q->bound);
 	free(q->sql);
@@ -62,36 +67,19 @@ static rql_status prepare_host(struct rql_prepared_query *q, struct rql_error *e
 	return RQL_OK;
 }
 
-/* Where the only parameter stands, if it stands once. */
-static void find_place(struct rql_prepared_query *q)
-{
-	uint32_t position = 0, count = 0;
-	for (;;) {
-		const struct rql_token token = rql_token_next(q->sql, &position);
-		if (token.kind == RQL_TOKEN_END || token.kind == RQL_TOKEN_BROKEN)
-			break;
-		if (token.kind != RQL_TOKEN_PARAMETER)
-			continue;
-		q->place = token.start;
-		q->behind = token.start + token.length;
-		count++;
-	}
-	if (count != 1 || q->count != 1)
-		q->place = q->behind = 0;
-}
-
 static rql_status make_slots(struct rql_prepared_query *q, struct rql_error *err)
 {
 	q->values = calloc(q->count + 1, sizeof *q->values);
 	q->bound = calloc(q->count + 1, sizeof *q->bound);
+	q->bytes = calloc(q->count + 1, sizeof *q->bytes);
+	q->places = calloc(q->count + 1, sizeof *q->places);
 	q->parameters = RQL_NEW_ARRAY(q->arena, const char *, q->count + 1);
-	bool ok = q->values && q->bound && q->parameters;
+	bool ok = q->values && q->bound && q->bytes && q->places && q->parameters;
 	for (uint64_t i = 0; ok && i < q->count; i++) {
 		const char *name = rql_host_stmt_parameter_name(q->stmt, i + 1);
 		q->parameters[i] = rql_arena_strdup(q->arena, name ? name : "");
 		ok = q->parameters[i] != NULL;
 	}
-	find_place(q);
 	return ok ? RQL_OK : rql_error_memory(err, q->count, "a prepared statement");
 }
 
@@ -142,14 +130,26 @@ const char *rql_prepared_parameter_name(const struct rql_prepared_query *q, uint
 	return index >= 1 && index <= q->count ? q->parameters[index - 1] : NULL;
 }
 
+/* A statement may be bound any number of times, so its room is used again. */
+static const char *keep_bytes(struct rql_strbuf *room, const struct rql_value *value)
+{
+	room->length = 0;
+	rql_strbuf_put_n(room, value->string.data, value->string.length);
+	return rql_strbuf_text(room);
+}
+
 rql_status rql_prepared_bind(struct rql_prepared_query *q, uint64_t index, const struct rql_value *value,
                              struct rql_error *err)
 {
 	if (index < 1 || index > q->count)
 		return rql_error_set(err, RQL_ERROR_MISUSE, "the statement has %llu parameters; there is no parameter %llu",
 		                     (unsigned long long)q->count, (unsigned long long)index);
-	struct rql_value copy = rql_value_copy(q->arena, value);
-	if (copy.type.id != value->type.id)
+	struct rql_value copy = *value;
+	if (!value->is_null && (value->type.id == RQL_TYPE_VARCHAR || value->type.id == RQL_TYPE_BLOB))
+		copy.string.data = keep_bytes(&q->bytes[index - 1], value);
+	else
+		copy = rql_value_copy(q->arena, value);
+	if (copy.type.id != value->type.id || q->bytes[index - 1].failed)
 		return rql_error_memory(err, 0, "a parameter");
 	q->values[index - 1] = copy;
 	q->bound[index - 1] = true;
@@ -169,14 +169,23 @@ static uint64_t parameter_of(const struct rql_prepared_query *q, const char *tex
 	return 0;
 }
 
+/* A parameter that stands twice is one value of two literals: it has no place. */
+static void note_place(struct rql_point_place *place, size_t start, size_t end)
+{
+	const bool again = place->start || place->end || end > UINT32_MAX;
+	*place = again ? (struct rql_point_place){1, 0} : (struct rql_point_place){(uint32_t)start, (uint32_t)end};
+}
+
 /* The statement with its values written in place of the parameters: what the planner can read. Each is written in its
  * own type: DuckDB binds the statement again where that is not the parameter's, so 1.5 for an INTEGER column compares as
- * a DOUBLE. A string is a plain literal in both. NULL: a value has no text, or no memory. */
-char *rql_prepared_text(const struct rql_prepared_query *q)
+ * a DOUBLE. A string is a plain literal in both. NULL: a value has no text, or no memory. places (may be NULL): [count] */
+static char *write_text(const struct rql_prepared_query *q, struct rql_point_place *places)
 {
 	struct rql_strbuf out = {0};
 	uint32_t position = 0, copied = 0;
 	uint64_t counter = 0;
+	for (uint64_t i = 0; places && i < q->count; i++)
+		places[i] = (struct rql_point_place){0};
 	for (;;) {
 		struct rql_token token = rql_token_next(q->sql, &position);
 		if (token.kind == RQL_TOKEN_END || token.kind == RQL_TOKEN_BROKEN)
@@ -185,14 +194,22 @@ char *rql_prepared_text(const struct rql_prepared_query *q)
 			continue;
 		uint64_t index = parameter_of(q, q->sql + token.start, token.length, &counter);
 		rql_strbuf_put_n(&out, q->sql + copied, token.start - copied);
+		const size_t start = out.length;
 		if (index < 1 || index > q->count || !rql_value_print(&out, &q->values[index - 1])) {
 			rql_strbuf_free(&out);
 			return NULL;
 		}
+		if (places)
+			note_place(&places[index - 1], start, out.length);
 		copied = token.start + token.length;
 	}
 	rql_strbuf_put(&out, q->sql + copied);
 	return rql_strbuf_take(&out);
+}
+
+char *rql_prepared_text(const struct rql_prepared_query *q)
+{
+	return write_text(q, NULL);
 }
 
 static rql_status bind_all(const struct rql_prepared_query *q, struct rql_host_stmt *stmt, struct rql_error *err)
@@ -309,7 +326,7 @@ rql_status rql_prepared_columns(struct rql_prepared_query *q, struct rql_columns
 /* ---- running ---- */
 
 /* The text with its values, where a method may answer it; NULL: the host is to. */
-static char *text_to_plan(const struct rql_prepared_query *q)
+static char *text_to_plan(struct rql_prepared_query *q)
 {
 	const struct rql_session *s = q->s;
 	bool all = true;
@@ -318,25 +335,25 @@ static char *text_to_plan(const struct rql_prepared_query *q)
 	/* Inside a transaction a value that cannot be cast would abort it before the host has seen the statement. */
 	if (!all || s->txn.open || rql_text_runs_unprepared(q->sql))
 		return NULL;
-	return rql_prepared_text(q);
+	return write_text(q, q->places);
 }
 
 /* The text was planned and answered: other values may need no planning. */
 static void learn(struct rql_prepared_query *q, const char *text, const struct rql_result *answer)
 {
-	const size_t rest = strlen(q->sql) - q->behind, length = strlen(text);
-	if (q->behind && answer)
-		rql_point_learn(&q->point, q->s, text, q->place, (uint32_t)(length - rest), &q->values[0], answer->columns);
+	if (answer)
+		rql_point_learn(&q->point, q->s, text, q->places, q->values, q->count, answer->columns);
 }
 
-/* By a plan that was made for another value of the only parameter. */
+/* By a plan that was made for other values. */
 static rql_status execute_point(const struct rql_call *call, const struct rql_prepared_query *q, bool *done,
                                 struct rql_error *err)
 {
 	*done = false;
-	return q->behind && q->bound[0] && q->kind == RQL_HOST_SELECT
-	           ? rql_point_run(&q->point, call, &q->values[0], done, err)
-	           : RQL_OK;
+	for (uint64_t i = 0; i < q->point.count; i++)
+		if (!q->bound[i])
+			return RQL_OK;
+	return q->kind == RQL_HOST_SELECT ? rql_point_run(&q->point, call, q->values, done, err) : RQL_OK;
 }
 
 static rql_status execute_select(const struct rql_call *call, struct rql_prepared_query *q, struct rql_error *err)

@@ -542,13 +542,13 @@ static bool host_cannot_decide(const struct rql_session *s, const struct rql_lea
 	return s->txn.open && !leaf;
 }
 
-rql_status rql_select_method(struct rql_session *s, const struct rql_plan *plan, const int64_t *point,
-                             struct rql_batch **batch, struct rql_run_stats *stats, struct rql_run_profile *profile, char **why,
+rql_status rql_select_method(struct rql_session *s, const struct rql_plan *plan,
+                             const struct rql_value *const *points, struct rql_batch **batch, struct rql_run_stats *stats, struct rql_run_profile *profile, char **why,
                              struct rql_error *err)
 {
 	struct rql_plan_context ctx = rql_session_context(s);
 	struct rql_flow flow = rql_plan_flow(&ctx, &s->progress);
-	flow.point = point;
+	flow.points = points;
 	struct rql_error failed = {0};
 	const struct rql_leaf *leaf = NULL;
 	const uint64_t start = rql_now_ns();
@@ -615,15 +615,15 @@ static struct rql_columns *named(struct rql_columns *columns, struct rql_columns
 	return same ? rql_columns_retain(names) : rql_columns_make(columns->count, names->names, columns->types);
 }
 
-static rql_status run_method(const struct rql_call *call, const struct rql_cache_entry *e, bool cached, bool bound,
-                             char **why, struct rql_error *err)
+static rql_status run_method(const struct rql_call *call, const struct rql_cache_entry *e,
+                             const struct rql_value *const *points, bool cached, bool bound, char **why, struct rql_error *err)
 {
 	struct rql_session *s = call->s;
 	struct rql_batch *batch = NULL;
 	struct rql_run_stats stats = {0};
 	double plan_ms = ms_since(call->start_ns);
 	struct rql_run_profile profile;
-	RQL_TRY(rql_select_method(s, e->plan, call->point, &batch, &stats, s->settings.timing ? &profile : NULL, why, err));
+	RQL_TRY(rql_select_method(s, e->plan, points, &batch, &stats, s->settings.timing ? &profile : NULL, why, err));
 	if (*why)
 		return RQL_OK;
 	note_use(e->plan);
@@ -652,16 +652,32 @@ static rql_status run_method(const struct rql_call *call, const struct rql_cache
 	return RQL_OK;
 }
 
+/* The values in the order of the plan's points. false: one is none of them, or of another type. */
+static bool place_values(const struct rql_points *points, const struct rql_point_values *values,
+                         const struct rql_value **out)
+{
+	uint32_t placed = 0;
+	for (uint32_t p = 0; p < points->count; p++)
+		for (uint32_t v = 0; v < values->count; v++)
+			if (points->of[p].literal == values->of[v].literal &&
+			    rql_type_equal(points->of[p].type, values->of[v].value->type)) {
+				out[p] = values->of[v].value;
+				placed++;
+			}
+	return placed == values->count;
+}
+
 rql_status rql_select_cached(const struct rql_call *call, bool *done, char **why, struct rql_error *err)
 {
 	struct rql_session *s = call->s;
+	const struct rql_value *points[RQL_POINTS_MOST] = {0};
 	*done = false;
 	if (s->txn.open) /* the host's snapshot must be pinned first: the long way, which prepares the statement */
 		return RQL_OK;
 	struct rql_cache_entry *e = rql_plan_cache_find(s->cache, s, call->sql);
-	if (!e || !e->method || (call->point && !e->plan->point))
+	if (!e || !e->method || (call->points && !place_values(&e->plan->points, call->points, points)))
 		return RQL_OK;
-	rql_status status = run_method(call, e, true, false, why, err);
+	rql_status status = run_method(call, e, call->points ? points : NULL, true, false, why, err);
 	*done = status == RQL_OK && !*why;
 	return status;
 }
@@ -730,7 +746,7 @@ rql_status rql_select_try(const struct rql_call *call, const char *text, struct 
 	RQL_TRY(rql_select_choose(call->s, text, true, choice, err));
 	if (choice->reason)
 		return RQL_OK;
-	rql_status status = run_method(call, choice->entry, choice->cached, choice->bound, &choice->why, err);
+	rql_status status = run_method(call, choice->entry, NULL, choice->cached, choice->bound, &choice->why, err);
 	*done = status == RQL_OK && !choice->why;
 	return status;
 }

@@ -261,6 +261,25 @@ void rql_effects_of(const char *sql, enum rql_host_class kind, struct rql_effect
 	}
 }
 
+char *rql_executed_name(const char *sql)
+{
+	struct scan s = {.sql = sql};
+	next(&s);
+	return accept(&s, "EXECUTE") ? identifier(&s) : NULL;
+}
+
+void rql_effects_of_executed(const char *prepared, struct rql_effects *out)
+{
+	struct scan s = {.sql = prepared};
+	next(&s);
+	if (is_query(&s)) {
+		*out = (struct rql_effects){0};
+		look_inside(&out->set, prepared);
+	} else {
+		rql_effects_of(prepared, changes_rows(&s) ? RQL_HOST_WRITE : RQL_HOST_OTHER, out);
+	}
+}
+
 enum rql_txn_verb rql_txn_verb_of(const char *sql)
 {
 	struct scan s = {.sql = sql};

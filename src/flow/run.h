@@ -53,7 +53,9 @@ struct rql_flow {
 	struct rql_pool *pool;         /* the CPU's threads; NULL: the calling one alone */
 	enum rql_simd simd;
 	struct rql_budget *budget; /* of rows between operators; NULL: none */
-	const int64_t *point;      /* of plans of one leaf that takes it: the value of its point; NULL: that of the plan */
+	/* [RQL_POINTS_MOST], of plans of one leaf that takes them: values of its points, NULL where they keep the plan's. May be
+	 * NULL itself. */
+	const struct rql_value *const *points;
 };
 /* What a METHOD operator gives whose sink is a map to build: the rows' keys and payloads, and the values of the payloads. */
 struct rql_flow_map {

@@ -345,7 +345,7 @@ rql_status rql_leaf_run(struct rql_running *r, const struct rql_leaf *leaf, stru
 	                            .arena = r->arena,
 	                            .progress = r->flow->progress,
 	                            .ahead = rql_leaf_ahead(r, leaf),
-	                            .point = r->flow->point};
+	                            .points = r->flow->points};
 	RQL_TRY(leaf->method->run(leaf->prepared, leaf->device, &how, &port, r->err));
 	count_run(leaf, &port, &r->stats, r->profile);
 	return port.kind == RQL_PORT_BATCH ? rql_rowset_take(r, port.batch, out) : shape_groups(r, leaf, &port, out);

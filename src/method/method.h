@@ -95,9 +95,9 @@ struct rql_method {
 	 * the host can answer. */
 	rql_status (*run)(const struct rql_prepared *prepared, struct rql_device *device, const struct rql_run *run,
 	                  struct rql_port *out, struct rql_error *err);
-	/* Does a run take a value for the request's point? It may refuse one with many more rows than the request's own, by
-	 * RQL_ERROR_UNSUPPORTED. NULL: no. */
-	bool (*takes_point)(const struct rql_prepared *prepared);
+	/* Bit i: a run takes a value for the request's point i + 1. It may refuse one with many more rows than the request's
+	 * own, by RQL_ERROR_UNSUPPORTED. NULL: none. */
+	uint32_t (*points)(const struct rql_prepared *prepared);
 	/* Measures what its prices read of the device's profile; on failure that stays as it is. NULL: it reads nothing that is
 	 * measured by a method. */
 	rql_status (*calibrate)(struct rql_device *device, bool thorough, struct rql_error *err);

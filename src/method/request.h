@@ -103,8 +103,9 @@ struct rql_conjunct {
 	bool or_null;   /* NULL passes too (column tests) */
 	/* The host tests nothing but such conditions before it: what can fail need not see the rows that this one drops. */
 	bool at_first;
-	/* IN_RANGE or IN_CODES of one value as it is stored, for which a run may ask for another one (rql_run.point). */
-	bool point;
+	/* IN_RANGE, IN_CODES or IN_REALS of one value, in whose place a run may have another one: rql_run.points[point - 1].
+	 * 0: none. */
+	uint32_t point;
 	const uint64_t *codes; /* bitmap over the column's codes */
 	rql_int128 least, greatest;
 	double real_least, real_greatest;

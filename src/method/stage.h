@@ -27,9 +27,9 @@ struct rql_run {
 	struct rql_arena *arena;       /* of the port */
 	struct rql_progress *progress; /* may be NULL; its cancel flag is polled */
 	struct rql_stage_ahead *ahead; /* GPUs: the run that was started for the request; NULL: none was */
-	/* The value that the request's point is to have in this run, where the method takes one (takes_point); NULL: the
-	 * request's. */
-	const int64_t *point;
+	/* [RQL_POINTS_MOST]: values that the request's points are to have in this run, of those that the method takes (points);
+	 * NULL: the request's. May be NULL itself. */
+	const struct rql_value *const *points;
 };
 
 /* The first member of a method's own struct. */

@@ -369,20 +369,28 @@ static rql_status make_from_root(struct rql_planning *p, const struct rql_plan_f
 	return RQL_OK;
 }
 
-/* The literal whose values may differ from run to run: that it is proven to be nothing but a value. */
-static uint32_t point_of(const struct rql_bound *bound)
+/* The literals whose values may differ from run to run: those that are proven to be nothing but values. */
+static struct rql_points points_of(const struct rql_bound *bound)
 {
-	return bound->point && bound->proven[bound->point - 1] ? bound->point : 0;
+	struct rql_points points = {0};
+	for (uint32_t i = 0; i < bound->points.count; i++)
+		if (bound->proven[bound->points.of[i].literal - 1])
+			points.of[points.count++] = bound->points.of[i];
+	return points;
 }
 
-static void take_point(struct rql_planning *p, const struct rql_bound *bound)
+/* ... and that the method's runs take. */
+static void take_points(struct rql_planning *p, const struct rql_points *points)
 {
 	const struct rql_leaf *leaf = p->nodes->leaves;
 	if (p->plan->kind != RQL_PLAN_METHOD || p->nodes->leaf_count != 1 || rql_operator_needs_host(p->nodes->tree) ||
-	    !leaf->method->takes_point || !leaf->method->takes_point(leaf->prepared))
+	    !leaf->method->points)
 		return;
-	p->plan->point = point_of(bound);
-	p->plan->point_type = bound->point_type;
+	const uint32_t taken = leaf->method->points(leaf->prepared);
+	p->plan->points = *points;
+	for (uint32_t i = 0; i < points->count; i++)
+		if (!(taken >> i & 1))
+			p->plan->points.of[i].literal = 0;
 }
 
 static rql_status fill(struct rql_planning *p, const struct rql_bound *bound, const struct rql_literals *literals,
@@ -394,7 +402,8 @@ static rql_status fill(struct rql_planning *p, const struct rql_bound *bound, co
 	}
 	p->plan->read = true;
 	p->stamp = stamp;
-	struct rql_rel *root = rql_plan_with_literals(p->arena, bound->root, literals, bound->free, point_of(bound));
+	const struct rql_points points = points_of(bound);
+	struct rql_rel *root = rql_plan_with_literals(p->arena, bound->root, literals, bound->free, &points);
 	if (!root)
 		return rql_error_memory(p->err, 0, "a plan");
 	p->nodes->root = root; /* what the statement reads is known, also where nothing becomes of it */
@@ -407,7 +416,7 @@ static rql_status fill(struct rql_planning *p, const struct rql_bound *bound, co
 		if (rql_table_moved(p->ctx->catalog, p->plan->tables[i].table) > stamp)
 			written_meanwhile(p);
 	if (status == RQL_OK)
-		take_point(p, bound);
+		take_points(p, &points);
 	return status;
 }
 

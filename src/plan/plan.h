@@ -60,10 +60,8 @@ struct rql_plan {
 	bool tables_known; /* false: the plan was not read, or holds something opaque, so tables may not be complete (do not
 	                      cache) */
 	double estimated_ns, host_estimated_ns;
-	/* A literal, of the statement's own literals and 1, that a run may have another value of: any of this type that is an
-	 * integer of 64 bits as it is stored. 0: none. */
-	uint32_t point;
-	struct rql_type point_type;
+	/* Literals that a run may have other values of: any of their types, but integers are of 64 bits as they are stored. */
+	struct rql_points points;
 	/* A better plan waits for a driver's compiler, which is at work (await.h): once this is settled, plan again. NULL: none
 	 * does. One reference; awaiting says what it is. */
 	struct rql_awaited *awaited;

@@ -98,35 +98,29 @@ void rql_plan_free_literals(const struct rql_rel *root, const struct rql_literal
 		free[i] = free[i] && !few[i];
 }
 
-/* ---- the point ---- */
+/* ---- points ---- */
 
-/* column = CAST('5' AS type), in either order, the column in a cast or not; 0: it is not that. */
-static uint32_t point_of(const struct rql_expr *e, struct rql_type *type)
+/* column = CAST('5' AS type), in either order, the column in a cast or not; or column = 'text'. */
+static bool is_point(const struct rql_expr *e, uint32_t *literal, struct rql_type *type)
 {
-	uint32_t literal = 0;
-	bool column = false;
+	bool column = false, bare = false, text = false;
+	*literal = 0;
 	if (e->kind != RQL_EXPR_COMPARE || strcmp(e->name, "=") != 0)
-		return 0;
+		return false;
 	for (uint32_t i = 0; i < 2; i++) {
 		const struct rql_expr *side = e->children[i], *last = NULL;
 		for (; side->kind == RQL_EXPR_CAST && !side->try_cast; side = side->children[0])
 			last = side;
 		if (side->kind == RQL_EXPR_REF) {
 			column = true;
-		} else if (side->kind == RQL_EXPR_CONSTANT && side->literal && last && !side->negated) {
-			literal = side->literal;
-			*type = last->type;
+			bare = !last;
+		} else if (side->kind == RQL_EXPR_CONSTANT && side->literal && !side->negated) {
+			*literal = side->literal;
+			*type = last ? last->type : side->type;
+			text = !last && side->type.id == RQL_TYPE_VARCHAR;
 		}
 	}
-	return column ? literal : 0;
-}
-
-static uint32_t point_in(const struct rql_expr *e, struct rql_type *type)
-{
-	uint32_t found = point_of(e, type);
-	for (uint32_t i = 0; i < e->child_count && e->kind == RQL_EXPR_AND && !found; i++)
-		found = point_of(e->children[i], type);
-	return found;
+	return column && *literal && (bare || !text);
 }
 
 static uint32_t count_literal(const struct rql_expr *e, uint32_t literal)
@@ -144,25 +138,43 @@ static bool is_above_point(enum rql_rel_kind kind)
 	       kind == RQL_REL_TOP_N || kind == RQL_REL_LIMIT;
 }
 
-uint32_t rql_plan_point_literal(const struct rql_rel *root, const struct rql_literals *literals, const bool *free,
-                                struct rql_type *type)
+/* Does the literal stand once in all that is above and in the filter? */
+static bool stands_once(const struct rql_rel *root, uint32_t literal)
+{
+	uint32_t count = 0;
+	for (const struct rql_rel *rel = root; rel; rel = rel->child_count ? rel->children[0] : NULL)
+		for (uint32_t i = 0; i < rel->expr_count; i++)
+			count += count_literal(rel->exprs[i], literal);
+	return count == 1;
+}
+
+static void add_point(struct rql_points *out, const struct rql_expr *e, const struct rql_rel *root,
+                      const struct rql_literals *literals, const bool *free)
+{
+	struct rql_type type;
+	uint32_t literal;
+	if (out->count == RQL_POINTS_MOST || !is_point(e, &literal, &type) || !free[literal - 1] ||
+	    literals->items[literal - 1].value.type.id != RQL_TYPE_VARCHAR || !stands_once(root, literal))
+		return;
+	out->of[out->count].literal = literal;
+	out->of[out->count++].type = type;
+}
+
+void rql_plan_point_literals(const struct rql_rel *root, const struct rql_literals *literals, const bool *free,
+                             struct rql_points *out)
 {
 	const struct rql_rel *rel = root, *filter = NULL;
-	uint32_t point = 0, count = 0;
+	*out = (struct rql_points){0};
 	while (is_above_point(rel->kind) && rel->child_count == 1) {
 		filter = rel->kind == RQL_REL_FILTER ? rel : NULL;
 		rel = rel->children[0];
 	}
-	if (rel->kind != RQL_REL_GET || !filter)
-		return 0;
-	for (uint32_t i = 0; i < filter->expr_count && !point; i++)
-		point = point_in(filter->exprs[i], type);
-	if (!point || !free[point - 1] || literals->items[point - 1].value.type.id != RQL_TYPE_VARCHAR)
-		return 0;
-	for (rel = root; rel; rel = rel->child_count ? rel->children[0] : NULL)
-		for (uint32_t i = 0; i < rel->expr_count; i++)
-			count += count_literal(rel->exprs[i], point);
-	return count == 1 ? point : 0;
+	for (uint32_t i = 0; rel->kind == RQL_REL_GET && filter && i < filter->expr_count; i++) {
+		const struct rql_expr *e = filter->exprs[i];
+		add_point(out, e, root, literals, free);
+		for (uint32_t c = 0; e->kind == RQL_EXPR_AND && c < e->child_count; c++)
+			add_point(out, e->children[c], root, literals, free);
+	}
 }
 
 /* ---- the copy ---- */
@@ -171,7 +183,7 @@ struct binder {
 	struct rql_arena *arena;
 	const struct rql_literals *literals;
 	const bool *free;
-	uint32_t point;
+	const struct rql_points *points;
 	bool no_memory;
 };
 
@@ -215,12 +227,21 @@ static struct rql_window *bind_window(struct binder *b, const struct rql_window 
 	return copy;
 }
 
+/* The number of a literal's point, and 1; 0: it is none. */
+static uint32_t point_number(const struct rql_points *points, uint32_t literal)
+{
+	for (uint32_t i = 0; literal && points && i < points->count; i++)
+		if (points->of[i].literal == literal)
+			return i + 1;
+	return 0;
+}
+
 static struct rql_expr *bind_expr(struct binder *b, const struct rql_expr *e)
 {
 	struct rql_expr *copy = copied(b, e, 1, sizeof *copy);
 	if (!copy)
 		return NULL;
-	copy->literal = e->literal == b->point ? e->literal : 0;
+	copy->literal = point_number(b->points, e->literal);
 	copy->negated = false;
 	if (e->literal && b->free[e->literal - 1]) {
 		struct rql_value value = b->literals->items[e->literal - 1].value; /* its text lives as long as the statement's */
@@ -255,9 +276,10 @@ static struct rql_rel *bind_rel(struct binder *b, const struct rql_rel *rel)
 }
 
 struct rql_rel *rql_plan_with_literals(struct rql_arena *arena, const struct rql_rel *root,
-                                       const struct rql_literals *literals, const bool *free, uint32_t point)
+                                       const struct rql_literals *literals, const bool *free,
+                                       const struct rql_points *points)
 {
-	struct binder b = {.arena = arena, .literals = literals, .free = free, .point = point};
+	struct binder b = {.arena = arena, .literals = literals, .free = free, .points = points};
 	struct rql_rel *copy = bind_rel(&b, root);
 	return b.no_memory ? NULL : copy;
 }

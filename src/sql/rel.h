@@ -49,7 +49,7 @@ struct rql_expr {
 	struct rql_expr **children;
 	struct rql_value value;
 	/* CONSTANT of a plan that was read with its text: the literal's number there and 1; 0: none. While a statement is
-	 * planned: the same of its point literal alone, whose value as an integer is this one's. */
+	 * planned: the number of its point, and 1, whose value, in whatever type, is this one's. */
 	uint32_t literal;
 	bool negated;     /* ... it is minus the literal */
 	bool try_cast, distinct, is_operator; /* is_operator: infix or prefix in SQL */
@@ -181,16 +181,24 @@ rql_status rql_plan_read(struct rql_arena *arena, enum rql_plan_dialect dialect,
  * with, alone or in casts, + - * and intervals. What else is made of a constant (a column's name, the type of
  * round(x, 2), LIMIT 5) may depend on its value. free: [literals->count]. */
 void rql_plan_free_literals(const struct rql_rel *root, const struct rql_literals *literals, bool *free);
-/* The one literal, and 1, that a statement over one table compares a column of it with, `k = CAST('5' AS BIGINT)`, as a
- * prepared statement's parameter is written; *type: of the cast. 0: there is none, or another literal is one, too, or
- * other rows than that column's decide about. free: rql_plan_free_literals. */
-uint32_t rql_plan_point_literal(const struct rql_rel *root, const struct rql_literals *literals, const bool *free,
-                                struct rql_type *type);
+/* Literals that a statement over one table compares columns of it with, as a prepared statement's parameters are written:
+ * `k = CAST('5' AS BIGINT)`, `s = 'five'`. A run of the plan may have other values for them ("points"). */
+struct rql_points {
+	uint32_t count;
+	struct {
+		uint32_t literal; /* its number and 1; 0: this one keeps the plan's value */
+		struct rql_type type;
+	} of[RQL_POINTS_MOST];
+};
+/* Those that stand nowhere else, the first RQL_POINTS_MOST of them. free: rql_plan_free_literals. */
+void rql_plan_point_literals(const struct rql_rel *root, const struct rql_literals *literals, const bool *free,
+                             struct rql_points *out);
 /* A copy of the plan with the values of literals (of the same shape) where the plan's are free. Names and type infos are
- * shared: root's arena must outlive it; the literals need not. point (0: none) is the one literal whose constant is
- * marked with it in the copy. NULL: out of memory. */
+ * shared: root's arena must outlive it; the literals need not. Only the constants of the points (NULL: none) are
+ * marked in the copy. NULL: out of memory. */
 struct rql_rel *rql_plan_with_literals(struct rql_arena *arena, const struct rql_rel *root,
-                                       const struct rql_literals *literals, const bool *free, uint32_t point);
+                                       const struct rql_literals *literals, const bool *free,
+                                       const struct rql_points *points);
 
 /* Why the tree cannot be told completely: the reason of the OPAQUE node or expression that lies deepest, on which the
  * others follow. NULL: there is none. Borrowed from the tree. */

@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HEAD "rayql-manifest 3"
+#define HEAD_WORD "rayql-manifest "
+#define HEAD HEAD_WORD "3"
 
 bool rql_side_is_contents_file(const char *name, const char *end)
 {
@@ -132,7 +133,9 @@ static const char *check_signature(const struct rql_side *side, char *text, uint
 	char have[33];
 	uint64_t mac[2];
 	if (strncmp(text, HEAD "\n", sizeof HEAD) != 0)
-		return "the manifest of the side folder is of another version of RayQL";
+		return strncmp(text, HEAD_WORD, sizeof HEAD_WORD - 1) == 0
+		           ? "the manifest of the side folder is of another version of RayQL"
+		           : unsigned_;
 	char *last = memmem(text, length, end, sizeof end - 1);
 	if (!last || strlen(text) != length || strlen(last) != sizeof end - 1 + 33)
 		return unsigned_;

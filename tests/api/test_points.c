@@ -1,6 +1,7 @@
-/* Prepared statements with one parameter on a key: which plans run with other values, and random ones of them beside
+/* Prepared statements with parameters on keys: which plans run with other values, and random ones of them beside
  * the host while rows, indexes and transactions come and go. test_points [STATEMENTS [SEED]] */
 #include "check.h"
+#include <math.h>
 
 static unsigned statements = 150;
 static uint64_t seed = 20261125;
@@ -16,63 +17,86 @@ static unsigned roll(unsigned n)
 /* The same rows of the same columns: by RayQL, and by the host on a connection of its own. */
 struct asked {
 	const char *sql;
-	char column;   /* whose values are bound: (k) BIGINT, (i) INTEGER, (d) DATE, (p) DECIMAL, (s) TIMESTAMP, (w) VARCHAR */
+	const char *columns; /* whose values are bound, a letter a parameter: (k) BIGINT, (i) INTEGER, (v) SMALLINT, (d) DATE,
+	                        (p) DECIMAL, (s) TIMESTAMP, (w, x) VARCHAR, (f) DOUBLE */
 	bool point;    /* its plan may serve other values */
 	rayql_statement *mine, *hosts;
 	unsigned runs, reused;
 };
 
 static struct asked all[] = {
-	{.sql = "SELECT id, w FROM t WHERE k = ?", .column = 'k', .point = true},
-	{.sql = "SELECT id, v FROM t WHERE i = $1", .column = 'i', .point = true},
-	{.sql = "SELECT count(*), sum(id), min(w) FROM t WHERE k = ?", .column = 'k', .point = true},
-	{.sql = "SELECT v, count(*) FROM t WHERE ? = i GROUP BY v HAVING count(*) < 9 ORDER BY v", .column = 'i', .point = true},
-	{.sql = "SELECT id FROM t WHERE k = ? AND v > 3 ORDER BY id DESC LIMIT 4", .column = 'k', .point = true},
-	{.sql = "SELECT id AS n, k + 1, 'k = ?' FROM t WHERE v < 90 AND k = ?", .column = 'k', .point = true},
-	{.sql = "SELECT k, i, count(*), min(v) FROM t WHERE k = ? GROUP BY k, i ORDER BY i", .column = 'k', .point = true},
-	{.sql = "SELECT sum(k), max(k), count(DISTINCT k) FROM t WHERE k = ?", .column = 'k', .point = true},
-	{.sql = "SELECT k, id, k + i FROM t WHERE k = ? ORDER BY k, id", .column = 'k', .point = true},
-	{.sql = "SELECT id, d FROM t WHERE d = ?", .column = 'd', .point = true},
-	{.sql = "SELECT id, p FROM t WHERE p = ?", .column = 'p', .point = true},
-	{.sql = "SELECT id FROM t WHERE s = ?", .column = 's', .point = true},
+	{.sql = "SELECT id, w FROM t WHERE k = ?", .columns = "k", .point = true},
+	{.sql = "SELECT id, v FROM t WHERE i = $1", .columns = "i", .point = true},
+	{.sql = "SELECT count(*), sum(id), min(w) FROM t WHERE k = ?", .columns = "k", .point = true},
+	{.sql = "SELECT v, count(*) FROM t WHERE ? = i GROUP BY v HAVING count(*) < 9 ORDER BY v", .columns = "i", .point = true},
+	{.sql = "SELECT id FROM t WHERE k = ? AND v > 3 ORDER BY id DESC LIMIT 4", .columns = "k", .point = true},
+	{.sql = "SELECT id AS n, k + 1, 'k = ?' FROM t WHERE v < 90 AND k = ?", .columns = "k", .point = true},
+	{.sql = "SELECT k, i, count(*), min(v) FROM t WHERE k = ? GROUP BY k, i ORDER BY i", .columns = "k", .point = true},
+	{.sql = "SELECT sum(k), max(k), count(DISTINCT k) FROM t WHERE k = ?", .columns = "k", .point = true},
+	{.sql = "SELECT k, id, k + i FROM t WHERE k = ? ORDER BY k, id", .columns = "k", .point = true},
+	{.sql = "SELECT id, d FROM t WHERE d = ?", .columns = "d", .point = true},
+	{.sql = "SELECT id, p FROM t WHERE p = ?", .columns = "p", .point = true},
+	{.sql = "SELECT id FROM t WHERE s = ?", .columns = "s", .point = true},
+	{.sql = "SELECT id, w FROM t WHERE x = ?", .columns = "x", .point = true},
+	{.sql = "SELECT id, x FROM t WHERE f = ?", .columns = "f", .point = true},
+	{.sql = "SELECT id, w FROM t WHERE k = ? AND x = ?", .columns = "kx", .point = true},
+	{.sql = "SELECT v, x, count(*), min(id) FROM t WHERE v = $2 AND x = $1 GROUP BY v, x", .columns = "xv", .point = true},
+	{.sql = "SELECT id FROM t WHERE f = ? AND w = 'w7' AND x = ?", .columns = "fx", .point = true},
 	/* A second condition on the column, the parameter twice, or elsewhere. */
-	{.sql = "SELECT id FROM t WHERE k = ? AND k > 300", .column = 'k', .point = false},
-	{.sql = "SELECT id FROM t WHERE k = $1 AND id <> $1", .column = 'k', .point = false},
-	{.sql = "SELECT id + ? FROM t WHERE k = 3", .column = 'k', .point = false},
-	{.sql = "SELECT id FROM (SELECT * FROM t ORDER BY id LIMIT 5000) WHERE k = ?", .column = 'k', .point = false},
-	{.sql = "SELECT count(*) FROM t WHERE k >= ?", .column = 'k', .point = false},
-	{.sql = "SELECT id FROM t WHERE k = ? + 3", .column = 'k', .point = false},
-	{.sql = "SELECT id FROM t WHERE i = ?::INTEGER", .column = 'k', .point = false}, /* which fails for some */
-	{.sql = "SELECT k, count(*) FROM t GROUP BY k HAVING k = ?", .column = 'k', .point = false},
-	{.sql = "SELECT count(*), sum(a.id), sum(b.id) FROM t a JOIN t b ON a.k = b.k WHERE b.k = ? AND a.id < 99", .column = 'k', .point = false},
-	{.sql = "SELECT id FROM t WHERE w = ?", .column = 'w', .point = false},
+	{.sql = "SELECT id FROM t WHERE k = ? AND k > 300", .columns = "k", .point = false},
+	{.sql = "SELECT id FROM t WHERE k = $1 AND id <> $1", .columns = "k", .point = false},
+	{.sql = "SELECT id + ? FROM t WHERE k = 3", .columns = "k", .point = false},
+	{.sql = "SELECT id FROM (SELECT * FROM t ORDER BY id LIMIT 5000) WHERE k = ?", .columns = "k", .point = false},
+	{.sql = "SELECT count(*) FROM t WHERE k >= ?", .columns = "k", .point = false},
+	{.sql = "SELECT id FROM t WHERE k = ? + 3", .columns = "k", .point = false},
+	{.sql = "SELECT id FROM t WHERE i = ?::INTEGER", .columns = "k", .point = false}, /* which fails for some */
+	{.sql = "SELECT k, count(*) FROM t GROUP BY k HAVING k = ?", .columns = "k", .point = false},
+	{.sql = "SELECT count(*), sum(a.id), sum(b.id) FROM t a JOIN t b ON a.k = b.k WHERE b.k = ? AND a.id < 99", .columns = "k", .point = false},
+	{.sql = "SELECT id FROM t WHERE w = ?", .columns = "w", .point = false}, /* it has no index */
+	{.sql = "SELECT id FROM t WHERE x = ? AND x = ?", .columns = "xx", .point = false},
+	{.sql = "SELECT id FROM t WHERE x = ? AND v > ?", .columns = "xv", .point = false},
+	{.sql = "SELECT id FROM t WHERE x = ? OR k = ?", .columns = "xk", .point = false},
+	{.sql = "SELECT id FROM t WHERE x = $1 AND w = $1", .columns = "x", .point = false},
 };
 #define ALL (sizeof all / sizeof *all)
 
-static void bind(struct asked *a, rayql_statement *stmt, unsigned kind, uint64_t r)
+/* kind: 0 for a value that may be there, others for what no plan of another value may serve. */
+static void bind(const struct asked *a, rayql_statement *stmt, unsigned parameter, unsigned kind, uint64_t r)
 {
 	char text[32];
+	const uint64_t to = parameter + 1;
 	rayql_status status = RAYQL_OK;
+	const char column = a->columns[parameter];
 	const int64_t key = r % 7 == 0 ? 300001 : (int64_t)(r % 3000) * 3;
 	if (kind == 1)
-		status = rayql_bind_null(stmt, 1);
+		status = rayql_bind_null(stmt, to);
 	else if (kind == 2)
-		status = rayql_bind_double(stmt, 1, (double)key + (double)(r % 2) / 2);
+		status = rayql_bind_double(stmt, to, r % 5 == 0 ? NAN : r % 5 == 1 ? -0.0 : (double)key + (double)(r % 2) / 2);
 	else if (kind == 3)
-		status = rayql_bind_uint64(stmt, 1, r % 2 ? UINT64_MAX : (uint64_t)key);
+		status = rayql_bind_uint64(stmt, to, r % 2 ? UINT64_MAX : (uint64_t)key);
 	else if (kind == 4)
-		status = rayql_bind_int64(stmt, 1, r % 2 ? INT64_MIN : INT64_C(5000000000));
-	else if (a->column == 'w')
-		status = rayql_bind_text(stmt, 1, text, (size_t)snprintf(text, sizeof text, "w%u", (unsigned)(r % 60)));
-	else if (a->column == 'd')
-		status = rayql_bind_date(stmt, 1, r % 11 == 0 ? INT32_MAX : (int32_t)(r % 4000));
-	else if (a->column == 's')
-		status = rayql_bind_timestamp(stmt, 1, r % 11 == 0 ? INT64_MAX : (int64_t)(r % 4000) * 1000000);
-	else if (a->column == 'p')
-		status = rayql_bind_decimal(stmt, 1, 12, 2, r % 5000, 0);
+		status = rayql_bind_int64(stmt, to, r % 2 ? INT64_MIN : INT64_C(5000000000));
+	else if (column == 'w')
+		status = rayql_bind_text(stmt, to, text, (size_t)snprintf(text, sizeof text, "w%u", (unsigned)(r % 60)));
+	else if (column == 'x')
+		status = rayql_bind_text(stmt, to, text, (size_t)snprintf(text, sizeof text, "it's %u", (unsigned)(r % 4100)));
+	else if (column == 'f')
+		status = rayql_bind_double(stmt, to, r % 13 == 0 ? -0.0 : (double)(r % 4100) / 8);
+	else if (column == 'd')
+		status = rayql_bind_date(stmt, to, r % 11 == 0 ? INT32_MAX : (int32_t)(r % 4000));
+	else if (column == 's')
+		status = rayql_bind_timestamp(stmt, to, r % 11 == 0 ? INT64_MAX : (int64_t)(r % 4000) * 1000000);
+	else if (column == 'p')
+		status = rayql_bind_decimal(stmt, to, 12, 2, r % 5000, 0);
 	else
-		status = rayql_bind_int64(stmt, 1, key);
+		status = rayql_bind_int64(stmt, to, column == 'v' ? (int64_t)(r % 120) : key);
 	assert_int_equal(status, RAYQL_OK);
+}
+
+static void bind_all(const struct asked *a, rayql_statement *stmt, unsigned kind, uint64_t r)
+{
+	for (unsigned p = 0; a->columns[p]; p++)
+		bind(a, stmt, p, kind && (r >> p & 1) ? 0 : kind, r * (2 * p + 1));
 }
 
 /* Columns and rows, or that it fails. */
@@ -100,8 +124,8 @@ static char *answer(rayql_statement *stmt)
 static void ask(struct asked *a, rayql_connection *con, unsigned kind)
 {
 	const uint64_t r = ((uint64_t)roll(1u << 30) << 30) | roll(1u << 30);
-	bind(a, a->mine, kind, r);
-	bind(a, a->hosts, kind, r);
+	bind_all(a, a->mine, kind, r);
+	bind_all(a, a->hosts, kind, r);
 	char *want = answer(a->hosts), *have = answer(a->mine);
 	if (strcmp(have, want) != 0)
 		fail_msg("%s (kind %u, %llu)\nhave:\n%.400s\nwant:\n%.400s", a->sql, kind, (unsigned long long)r, have, want);
@@ -138,11 +162,14 @@ static void make_points(rayql_connection *con)
 	run(con, "CREATE TABLE t AS SELECT n::INTEGER AS id, CASE WHEN n % 89 = 0 THEN NULL WHEN n % 7 = 0 THEN 300001 ELSE "
 	         "(hash(n) % 3000 * 3)::BIGINT END AS k, (hash(n * 3) % 9000)::INTEGER AS i, (n % 100)::SMALLINT AS v, "
 	         "DATE '1970-01-01' + (hash(n * 5) % 4000)::INTEGER AS d, ((hash(n * 7) % 5000) / 100)::DECIMAL(12,2) AS p, "
-	         "TIMESTAMP '1970-01-01' + to_seconds((hash(n * 9) % 4000)::BIGINT) AS s, 'w' || (n % 50) AS w "
+	         "TIMESTAMP '1970-01-01' + to_seconds((hash(n * 9) % 4000)::BIGINT) AS s, 'w' || (n % 50) AS w, "
+	         "CASE WHEN n % 97 <> 5 THEN 'it''s ' || (hash(n * 11) % 4000) END AS x, CASE WHEN n % 101 <> 5 THEN "
+	         "(hash(n * 13) % 4000) / 8 END AS f "
 	         "FROM range(60000) r(n)");
 	run(con, "CREATE INDEX c ON t USING columns (*) WITH (refresh = auto); CREATE INDEX ik ON t USING hash (k); "
 	         "CREATE INDEX ii ON t USING sorted (i); CREATE INDEX id ON t USING auto (d); CREATE INDEX ip ON t USING auto (p); "
-	         "CREATE INDEX it ON t USING sorted (s)");
+	         "CREATE INDEX it ON t USING sorted (s); CREATE INDEX ix ON t USING hash (x); CREATE INDEX f ON t USING auto (f); "
+	         "CREATE INDEX ivx ON t USING sorted (v, x)");
 }
 
 /* Which statements' plans serve other values: most of their runs, and none of the others'. */
@@ -170,7 +197,7 @@ static void reused(void **state)
 static void disturb(rayql_connection *con, bool *open)
 {
 	static const char *const texts[] = {
-		"INSERT INTO t SELECT id + 60000, k, i, v, d, p, s, 'new' FROM t WHERE id % 997 = 5",
+		"INSERT INTO t SELECT id + 60000, k, i, v, d, p, s, 'new', x || 'y', f FROM t WHERE id % 997 = 5",
 		"DELETE FROM t WHERE id % 1009 = 7",
 		"UPDATE t SET k = 9, i = 12 WHERE id % 501 = 3",
 		"CREATE OR REPLACE INDEX ik ON t USING sorted (k)",
@@ -180,7 +207,7 @@ static void disturb(rayql_connection *con, bool *open)
 		"SET rayql_enable_index = off",
 		"SET rayql_enable_index = on",
 		"REFRESH INDEX c",
-		"ALTER TABLE t RENAME COLUMN v TO x; ALTER TABLE t RENAME COLUMN x TO v",
+		"ALTER TABLE t RENAME COLUMN v TO z; ALTER TABLE t RENAME COLUMN z TO v",
 	};
 	if (*open)
 		run(con, roll(2) ? "COMMIT" : "ROLLBACK");
@@ -206,7 +233,7 @@ static void random_points(void **state)
 		if (roll(25) == 0 && !open)
 			disturb(s.con, &open);
 		if (open) { /* the other connection does not see what is not committed */
-			char *mine = answer((bind(&all[0], all[0].mine, 0, n), all[0].mine)), sql[160];
+			char *mine = answer((bind_all(&all[0], all[0].mine, 0, n), all[0].mine)), sql[160];
 			snprintf(sql, sizeof sql, "SELECT id, w FROM t WHERE k = %lld",
 			         n % 7 == 0 ? 300001LL : (long long)(n % 3000) * 3);
 			run(s.con, "SET rayql_enable_scan = off");
@@ -218,7 +245,7 @@ static void random_points(void **state)
 			disturb(s.con, &open);
 			continue;
 		}
-		ask(&all[roll(3) ? roll(12) : roll(ALL)], s.con, roll(12));
+		ask(&all[roll(3) ? roll(17) : roll(ALL)], s.con, roll(12));
 	}
 	release_all();
 	rayql_disconnect(hosts);

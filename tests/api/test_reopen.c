@@ -167,13 +167,19 @@ static void damage_is_noticed(void **state)
 	ask("v|unbuilt\n", "built");
 	flip(manifest, -3);
 	ask("v|unbuilt\n", "built");
-	FILE *f = fopen(manifest, "w");
-	fputs("rayql-manifest 99\n", f);
-	fclose(f);
-	s = open_session(path, NULL);
-	expect(s.con, "SELECT reason LIKE '%another version%' FROM rayql_structures()", NULL, "true\n");
-	close_session(&s);
-	ask("v|unbuilt\n", "built"); /* the unreadable manifest went at the close, with its files */
+	static const char *const heads[][2] = {{"rayql-manifest 99\n", "%another version%"}, {"nonsense\n", "%damaged%"}};
+	FILE *f;
+	for (int i = 0; i < 2; i++) {
+		f = fopen(manifest, "w");
+		fputs(heads[i][0], f);
+		fclose(f);
+		s = open_session(path, NULL);
+		char sql[100];
+		snprintf(sql, sizeof sql, "SELECT reason LIKE '%s' FROM rayql_structures()", heads[i][1]);
+		expect(s.con, sql, NULL, "true\n");
+		close_session(&s);
+		ask("v|unbuilt\n", "built"); /* the unreadable manifest went at the close, with its files */
+	}
 	/* A file of the right name that is another's. */
 	cube_path(file, sizeof file);
 	f = fopen(file, "w");

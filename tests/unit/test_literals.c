@@ -192,8 +192,8 @@ static void expect_rebound(const char *first, const char *second)
 	struct read a = read_text(first), b = read_text(second);
 	struct rql_strbuf x = {0}, y = {0};
 	assert_true(same_shape(first, second));
-	const struct rql_rel *own = rql_plan_with_literals(arena, b.root, &b.literals, b.free, 0);
-	const struct rql_rel *bound = rql_plan_with_literals(arena, a.root, &b.literals, a.free, 0);
+	const struct rql_rel *own = rql_plan_with_literals(arena, b.root, &b.literals, b.free, NULL);
+	const struct rql_rel *bound = rql_plan_with_literals(arena, a.root, &b.literals, a.free, NULL);
 	assert_true(own && bound && rql_rel_print(&x, own, NULL, NULL) && rql_rel_print(&y, bound, NULL, NULL));
 	assert_string_equal(rql_strbuf_text(&y), rql_strbuf_text(&x));
 	rql_strbuf_free(&x);
@@ -219,31 +219,44 @@ static void test_rebound(void **state)
 	               "SELECT k, count(*) FROM t WHERE i = 6 AND i = 7 GROUP BY k HAVING count(*) > 8");
 }
 
-static uint32_t point_of(const char *sql)
+/* The points' literals as text: "1 3". */
+static void expect_points(const char *sql, const char *want)
 {
 	struct read r = read_text(sql);
-	struct rql_type type = {0};
-	const uint32_t point = rql_plan_point_literal(r.root, &r.literals, r.free, &type);
-	if (point)
-		assert_int_equal(type.id, RQL_TYPE_BIGINT);
-	return point;
+	struct rql_points points;
+	struct rql_strbuf have = {0};
+	rql_plan_point_literals(r.root, &r.literals, r.free, &points);
+	for (uint32_t i = 0; i < points.count; i++) {
+		rql_strbuf_printf(&have, i ? " %u" : "%u", points.of[i].literal);
+		assert_true(points.of[i].type.id == RQL_TYPE_BIGINT || points.of[i].type.id == RQL_TYPE_VARCHAR);
+	}
+	if (strcmp(rql_strbuf_text(&have), want) != 0)
+		fail_msg("%s: \"%s\" instead of \"%s\"", sql, rql_strbuf_text(&have), want);
+	rql_strbuf_free(&have);
 }
 
-/* The literal that a plan may be run with other values of: beside one column of one table, once. */
-static void test_point(void **state)
+/* The literals that a plan may be run with other values of: beside one column of one table, once. */
+static void test_points(void **state)
 {
 	(void)state;
-	assert_int_equal(point_of("SELECT k FROM t WHERE i = CAST('5' AS BIGINT)"), 1);
-	assert_int_equal(point_of("SELECT k FROM t WHERE k > 3 AND CAST('5' AS BIGINT) = i ORDER BY k LIMIT 3"), 2);
-	assert_int_equal(point_of("SELECT k, count(*) FROM t WHERE i = CAST('5' AS BIGINT) GROUP BY k HAVING count(*) > 5"), 1);
-	assert_int_equal(point_of("SELECT k FROM t WHERE i = 5"), 0);
-	assert_int_equal(point_of("SELECT k FROM t WHERE i > CAST('5' AS BIGINT)"), 0);
-	assert_int_equal(point_of("SELECT k FROM t WHERE i = CAST('5' AS BIGINT) OR k = 3"), 0);
-	assert_int_equal(point_of("SELECT k FROM t WHERE i = CAST('5' AS BIGINT) + 1"), 0);
-	assert_int_equal(point_of("SELECT k FROM t WHERE i = TRY_CAST('5' AS BIGINT)"), 0);
-	assert_int_equal(point_of("SELECT k FROM (SELECT * FROM t LIMIT 9) WHERE i = CAST('5' AS BIGINT)"), 0);
-	assert_int_equal(point_of("SELECT x.k FROM t x JOIN t y ON x.k = y.k WHERE x.i = CAST('5' AS BIGINT)"), 0);
-	assert_int_equal(point_of("SELECT k FROM t GROUP BY k HAVING count(*) = CAST('5' AS BIGINT)"), 0);
+	expect_points("SELECT k FROM t WHERE i = CAST('5' AS BIGINT)", "1");
+	expect_points("SELECT k FROM t WHERE k > 3 AND CAST('5' AS BIGINT) = i ORDER BY k LIMIT 3", "2");
+	expect_points("SELECT k, count(*) FROM t WHERE i = CAST('5' AS BIGINT) GROUP BY k HAVING count(*) > 5", "1");
+	expect_points("SELECT k FROM t WHERE s = 'five'", "1");
+	expect_points("SELECT k FROM t WHERE i = CAST('5' AS BIGINT) AND s = 'five' AND k = CAST('7' AS BIGINT)", "1 2 3");
+	expect_points("SELECT k FROM t WHERE i = CAST('1' AS BIGINT) AND i = CAST('2' AS BIGINT) AND i = CAST('3' AS BIGINT) AND "
+	              "i = CAST('4' AS BIGINT) AND i = CAST('5' AS BIGINT)",
+	              "1 2 3 4");
+	expect_points("SELECT k FROM t WHERE lower(s) = 'five'", "");
+	expect_points("SELECT k FROM t WHERE s = 'a' OR i = CAST('5' AS BIGINT)", "");
+	expect_points("SELECT k FROM t WHERE i = 5", "");
+	expect_points("SELECT k FROM t WHERE i > CAST('5' AS BIGINT)", "");
+	expect_points("SELECT k FROM t WHERE i = CAST('5' AS BIGINT) OR k = 3", "");
+	expect_points("SELECT k FROM t WHERE i = CAST('5' AS BIGINT) + 1", "");
+	expect_points("SELECT k FROM t WHERE i = TRY_CAST('5' AS BIGINT)", "");
+	expect_points("SELECT k FROM (SELECT * FROM t LIMIT 9) WHERE i = CAST('5' AS BIGINT)", "");
+	expect_points("SELECT x.k FROM t x JOIN t y ON x.k = y.k WHERE x.i = CAST('5' AS BIGINT)", "");
+	expect_points("SELECT k FROM t GROUP BY k HAVING count(*) = CAST('5' AS BIGINT)", "");
 }
 
 /* A view's constants have places in its own text: only an offset tells them from those of the statement. */
@@ -269,7 +282,7 @@ static void test_foreign(void **state)
 	rql_plan_free_literals(root, &l, free_literals);
 	assert_true(free_literals[0] && free_literals[1]);
 	struct rql_strbuf text = {0};
-	const struct rql_rel *bound = rql_plan_with_literals(arena, root, &other, free_literals, 0);
+	const struct rql_rel *bound = rql_plan_with_literals(arena, root, &other, free_literals, NULL);
 	assert_true(bound && rql_rel_print(&text, bound, NULL, NULL));
 	assert_non_null(strstr(rql_strbuf_text(&text), "CAST(5 AS INTEGER)")); /* the view's stays */
 	assert_non_null(strstr(rql_strbuf_text(&text), "CAST(6 AS INTEGER)"));
@@ -286,7 +299,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_values),  cmocka_unit_test(test_fixed),   cmocka_unit_test(test_shapes),
-		cmocka_unit_test(test_rebound), cmocka_unit_test(test_point), cmocka_unit_test(test_foreign),
+		cmocka_unit_test(test_rebound), cmocka_unit_test(test_points), cmocka_unit_test(test_foreign),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -75,7 +75,7 @@ static rql_status read_plan(struct rql_bound *bound, const char *json, uint32_t 
 	    rql_arena_bytes(bound->arena) > BYTES_MOST)
 		return RQL_OK;
 	rql_plan_free_literals(root, &bound->literals, bound->free);
-	bound->point = rql_plan_point_literal(root, &bound->literals, bound->free, &bound->point_type);
+	rql_plan_point_literals(root, &bound->literals, bound->free, &bound->points);
 	for (uint32_t i = 0; i < bound->literals.count; i++)
 		bound->reusable |= bound->free[i];
 	return RQL_OK;
@@ -157,7 +157,7 @@ bool rql_bound_serves(const struct rql_bound *bound, const struct rql_literals *
 static bool write_plan(struct rql_strbuf *out, const struct rql_bound *bound, const struct rql_literals *literals)
 {
 	struct rql_arena *arena = rql_arena_new();
-	const struct rql_rel *root = arena ? rql_plan_with_literals(arena, bound->root, literals, bound->free, 0) : NULL;
+	const struct rql_rel *root = arena ? rql_plan_with_literals(arena, bound->root, literals, bound->free, NULL) : NULL;
 	bool done = root && rql_rel_print(out, root, NULL, NULL) && !out->failed;
 	rql_arena_free(arena);
 	return done;

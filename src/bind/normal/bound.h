@@ -19,8 +19,7 @@ struct rql_bound {
 	bool *free;    /* [literals.count]: may take other values */
 	bool *proven;  /* ... and did */
 	bool reusable; /* for other statements of the shape: some literal is free */
-	uint32_t point; /* rql_plan_point_literal, and the type that it is of */
-	struct rql_type point_type;
+	struct rql_points points; /* rql_plan_point_literals */
 };
 
 /* Fails only for RQL_ERROR_MEMORY and RQL_ERROR_INTERRUPTED; the text is copied. */

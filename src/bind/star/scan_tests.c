@@ -21,7 +21,7 @@ static struct rql_conjunct *find_test(struct rql_scan_binding *b, enum rql_test 
 	for (uint32_t i = 0; i < b->conjunct_count; i++)
 		if (b->conjuncts[i].test == test && b->conjuncts[i].index == column) {
 			b->conjuncts[i].at_first &= b->at_first;
-			b->conjuncts[i].point = false;
+			b->conjuncts[i].point = 0;
 			return &b->conjuncts[i];
 		}
 	struct rql_conjunct *c = &b->conjuncts[b->conjunct_count++];
@@ -44,10 +44,11 @@ static bool is_bound(const struct rql_expr *e)
 	       strcmp(e->name, "<>") != 0 && rql_type_equal(e->children[0]->type, e->children[1]->type);
 }
 
-/* ... and its value is one of the statement's point (sql/rel.h). */
-static bool is_point(const struct rql_expr *e)
+/* ... and its value is that of a point of the statement (sql/rel.h): which one. Only a test that stands alone is one. */
+static uint32_t point_of(const struct rql_scan_binding *b, const struct rql_expr *e, uint32_t tests_before)
 {
-	return is_bound(e) && strcmp(e->name, "=") == 0 && e->children[1]->literal != 0;
+	const bool alone = b->conjunct_count > tests_before;
+	return alone && is_bound(e) && strcmp(e->name, "=") == 0 ? e->children[1]->literal : 0;
 }
 
 /* ---- coded columns ---- */
@@ -90,7 +91,7 @@ static rql_status test_codes(struct rql_scan_binding *b, const struct rql_expr *
 	RQL_TRY(select_codes(b, d, over_ref, codes_left(b, column), &set));
 	const uint32_t before = b->conjunct_count;
 	struct rql_conjunct *c = find_test(b, RQL_TEST_IN_CODES, column);
-	c->point = b->conjunct_count > before && is_point(e);
+	c->point = point_of(b, e, before);
 	for (uint32_t w = 0; c->codes && w < rql_codes_words(d); w++)
 		set[w] &= c->codes[w];
 	bool null = d->has_null && (set[(d->count - 1) >> 6] >> ((d->count - 1) & 63) & 1);
@@ -194,20 +195,22 @@ static bool test_values(struct rql_scan_binding *b, const struct rql_expr *e, ui
 {
 	const struct rql_store_column *stored = &b->snapshot->columns[column];
 	bool null = e->kind == RQL_EXPR_IS_NULL || e->kind == RQL_EXPR_IS_NOT_NULL;
+	const uint32_t before = b->conjunct_count;
 	rql_int128 least = 0, greatest = 0;
 	if (null && e->children[0]->kind == RQL_EXPR_COLUMN) {
 		find_test(b, e->kind == RQL_EXPR_IS_NULL ? RQL_TEST_IS_NULL : RQL_TEST_IS_NOT_NULL, column);
 		return true;
 	}
 	if (is_integral(stored) && is_bound(e)) {
-		const uint32_t before = b->conjunct_count;
 		struct rql_conjunct *c = find_test(b, RQL_TEST_IN_RANGE, column);
-		c->point = b->conjunct_count > before && is_point(e);
+		c->point = point_of(b, e, before);
 		narrow_integers(c, e->name, e->children[1]->value.integer);
 		return true;
 	}
 	if (stored->kind == RQL_STORE_REAL && is_bound(e)) {
-		narrow_reals(find_test(b, RQL_TEST_IN_REALS, column), e->name, e->children[1]->value.real);
+		struct rql_conjunct *c = find_test(b, RQL_TEST_IN_REALS, column);
+		c->point = point_of(b, e, before);
+		narrow_reals(c, e->name, e->children[1]->value.real);
 		return true;
 	}
 	if (is_integral(stored) && is_run(e, &least, &greatest)) {

@@ -15,7 +15,7 @@ void rql_index_sought(const struct rql_index_test *tests, const uint32_t *order,
 
 struct running {
 	const struct rql_prepared *p;
-	const struct rql_index_test *tests; /* [p->test_count]: the run's own where it has a value for the point */
+	const struct rql_index_test *tests; /* [p->test_count]: the run's own where it has values for points */
 	double most;                        /* rows that may be looked up; HUGE_VAL: any */
 	double found;
 	struct rql_device *device;
@@ -154,49 +154,60 @@ static rql_status look_up(struct running *r, struct rql_arena *arena, struct rql
 #define POINT_ROWS_MOST 4096.0
 #define POINT_ROWS_TIMES 4.0
 
-/* The code of a value among those of a dictionary, which ascend; -1: it is none of them. */
-static int64_t code_of(const struct rql_dimension *d, int64_t value)
+/* The code of a value among those of a dictionary, which ascend; false: it is none of them. */
+static bool code_of(const struct rql_dimension *d, const struct rql_value *value, int64_t *out)
 {
 	uint32_t low = 0, high = d->count - d->has_null;
 	while (low < high) {
 		const uint32_t middle = low + (high - low) / 2;
-		if (rql_column_get(&d->values, middle).integer < value)
-			low = middle + 1;
-		else
-			high = middle;
+		const struct rql_value there = rql_column_get(&d->values, middle);
+		const int order = rql_value_compare(&there, value);
+		if (order == 0) {
+			*out = middle;
+			return true;
+		}
+		low = order < 0 ? middle + 1 : low;
+		high = order < 0 ? high : middle;
 	}
-	return low < d->count - d->has_null && rql_column_get(&d->values, low).integer == value ? (int64_t)low : -1;
+	return false;
 }
 
-/* The tests with this value for the point; the prepared ones stay as they are. */
-static rql_status take_point(struct running *r, int64_t value, struct rql_arena *arena, struct rql_error *err)
+/* The value as an index has it: as it is stored, and reals in their order. */
+static struct rql_index_range range_of(const struct rql_store_column *column, const struct rql_value *value)
+{
+	int64_t sought = column->kind == RQL_STORE_REAL ? rql_index_of_real(value->real) : (int64_t)value->integer;
+	const bool there = column->kind != RQL_STORE_CODED || code_of(column->dimension, value, &sought);
+	return there ? (struct rql_index_range){sought, sought} : (struct rql_index_range){1, 0};
+}
+
+/* The tests with these values for the points; the prepared ones stay as they are. */
+static rql_status take_points(struct running *r, const struct rql_value *const *points, struct rql_arena *arena,
+                              struct rql_error *err)
 {
 	const struct rql_prepared *p = r->p;
 	struct rql_index_test *tests = RQL_NEW_ARRAY(arena, struct rql_index_test, p->test_count);
-	struct rql_index_range *range = RQL_NEW(arena, struct rql_index_range);
-	if (!tests || !range)
-		return rql_error_memory(err, sizeof(*range), "a look-up");
+	struct rql_index_range *ranges = RQL_NEW_ARRAY(arena, struct rql_index_range, p->test_count);
+	if (!tests || !ranges)
+		return rql_error_memory(err, p->test_count * (sizeof(*tests) + sizeof(*ranges)), "a look-up");
 	memcpy(tests, p->tests, p->test_count * sizeof(*tests));
 	for (uint32_t t = 0; t < p->test_count; t++) {
-		const struct rql_store_column *column = &p->snapshot->columns[tests[t].column];
-		if (!tests[t].point)
+		const struct rql_value *value = tests[t].point ? points[tests[t].point - 1] : NULL;
+		if (!value)
 			continue;
-		const int64_t sought = column->kind == RQL_STORE_CODED ? code_of(column->dimension, value) : value;
-		const bool there = column->kind != RQL_STORE_CODED || sought >= 0;
-		*range = there ? (struct rql_index_range){sought, sought} : (struct rql_index_range){1, 0};
-		tests[t].ranges = range;
+		ranges[t] = range_of(&p->snapshot->columns[tests[t].column], value);
+		tests[t].ranges = &ranges[t];
 	}
 	r->tests = tests;
 	r->most = fmax(POINT_ROWS_MOST, POINT_ROWS_TIMES * p->found);
 	return RQL_OK;
 }
 
-bool rql_index_takes_point(const struct rql_prepared *p)
+uint32_t rql_index_points(const struct rql_prepared *p)
 {
 	uint32_t points = 0;
 	for (uint32_t t = 0; t < p->test_count; t++)
-		points += p->tests[t].point && p->tests[t].count == 1;
-	return points == 1;
+		points |= p->tests[t].point && p->tests[t].count == 1 ? 1u << (p->tests[t].point - 1) : 0;
+	return points;
 }
 
 static rql_status give_rows(const struct running *r, struct rql_arena *arena, struct rql_port *out,
@@ -230,8 +241,8 @@ rql_status rql_index_look(const struct rql_prepared *p, struct rql_device *devic
 	                    .before = RQL_NEW_ARRAY(how->arena, uint32_t, words)};
 	if (!r.runs || !r.some || !r.before)
 		return rql_error_memory(err, words * 12, "the rows that were looked up");
-	if (how->point)
-		RQL_TRY(take_point(&r, *how->point, how->arena, err));
+	if (how->points)
+		RQL_TRY(take_points(&r, how->points, how->arena, err));
 	rql_status status = look_up(&r, how->arena, err);
 	for (uint32_t s = 0; s < snapshot->segment_count; s++)
 		rql_placement_release(r.runs[s] ? &r.runs[s]->placement : NULL);

@@ -25,10 +25,10 @@ struct rql_prepared {
 /* The i-th look-up: a range of each of the first `count` columns of the index. order: whose tests; NULL: the first ones. */
 void rql_index_sought(const struct rql_index_test *tests, const uint32_t *order, uint32_t count, uint32_t i,
                       struct rql_index_range *out);
-/* rql_method's run and takes_point. Whose segments have no run, because there is no room for it or its keys do not fit, is
+/* rql_method's run and points. Whose segments have no run, because there is no room for it or its keys do not fit, is
  * tested row by row. */
 rql_status rql_index_look(const struct rql_prepared *p, struct rql_device *device, const struct rql_run *how,
                           struct rql_port *out, struct rql_error *err);
-bool rql_index_takes_point(const struct rql_prepared *p);
+uint32_t rql_index_points(const struct rql_prepared *p);
 
 #endif

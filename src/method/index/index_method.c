@@ -298,7 +298,7 @@ const struct rql_method rql_method_index_cpu = {
 	.prepare = prepare,
 	.price = price,
 	.run = rql_index_look,
-	.takes_point = rql_index_takes_point,
+	.points = rql_index_points,
 	.free = free_prepared,
 	.bytes = bytes,
 };

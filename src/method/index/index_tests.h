@@ -10,7 +10,7 @@
 struct rql_index_test {
 	uint32_t column, count;
 	struct rql_index_range *ranges; /* disjoint, ascending; malloc'ed */
-	bool point;                     /* the request's: one range of one value, or none where no row has it */
+	uint32_t point;                 /* the conjunct's: one range of one value, or none where no row has it */
 };
 
 /* The column that the condition is about, where it can be such a test at all; else RQL_NONE. */

@@ -8,7 +8,7 @@ struct rql_prepared {
 	struct rql_scan_rows *rows; /* a selection */
 	const struct rql_store_snapshot *snapshot; /* one reference */
 	struct rql_rows_source under; /* owned; method NULL: none */
-	bool own_point;               /* it tests the request's point itself */
+	uint32_t own_points;          /* bits: points of the request that it tests itself */
 };
 
 static enum rql_offer offer(const struct rql_request *request, const struct rql_device *device, const char **reason)
@@ -48,7 +48,7 @@ static rql_status prepare(const struct rql_request *request, struct rql_device *
 	prepared->snapshot = rql_store_snapshot_retain(request->snapshot);
 	prepared->under = request->under;
 	for (uint32_t c = 0; c < request->conjunct_count; c++)
-		prepared->own_point |= request->conjuncts[c].point;
+		prepared->own_points |= request->conjuncts[c].point ? 1u << (request->conjuncts[c].point - 1) : 0;
 	*out = prepared;
 	return RQL_OK;
 }
@@ -95,11 +95,10 @@ static rql_status run(const struct rql_prepared *prepared, struct rql_device *de
 }
 
 /* The ROWS do, where nothing here depends on the value. */
-static bool takes_point(const struct rql_prepared *prepared)
+static uint32_t points(const struct rql_prepared *prepared)
 {
 	const struct rql_rows_source *under = &prepared->under;
-	return under->method && under->method->takes_point && under->method->takes_point(under->prepared) &&
-	       !prepared->own_point;
+	return under->method && under->method->points ? under->method->points(under->prepared) & ~prepared->own_points : 0;
 }
 
 static uint64_t prepared_bytes(const struct rql_prepared *prepared)
@@ -126,7 +125,7 @@ const struct rql_method rql_method_scan_cpu = {
 	.prepare = prepare,
 	.price = price,
 	.run = run,
-	.takes_point = takes_point,
+	.points = points,
 	.calibrate = calibrate,
 	.free = free_prepared,
 	.bytes = prepared_bytes,
