@@ -147,6 +147,10 @@ static void joined_sides(void **state)
 		holds(plan, "with joined rows of ");
 		free(plan);
 	}
+	/* DISTINCT ON over rows that the device gives */
+	assert_true(same_on(s.con, "SELECT DISTINCT ON (a.k2) a.k2, a.v, b.w, b.s FROM a JOIN b ON a.k = b.k WHERE a.yes ORDER BY a.k2 "
+	                           "NULLS FIRST, b.w DESC NULLS LAST, a.v, b.s",
+	                    rows_there, __FILE__, __LINE__));
 	close_session(&s);
 }
 
