@@ -12,7 +12,7 @@ uint32_t rql_form_bits(const struct rql_store_column *column)
 		return 64;
 	if (column->kind == RQL_STORE_CODED)
 		return column->dimension->count < UINT32_MAX ? 32 : 0;
-	if (column->wide || column->least > column->greatest)
+	if (column->wide || column->least > column->greatest || column->least < INT64_MIN || column->greatest > INT64_MAX)
 		return 0;
 	rql_uint128 fields = (rql_uint128)(column->greatest - column->least) + 1;
 	return fields <= UINT32_MAX ? 32 : fields <= UINT64_MAX ? 64 : 0;

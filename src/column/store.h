@@ -96,6 +96,10 @@ struct rql_store_segment {
 	const void *identity; /* the same pointer as long as the segment's bytes are the same: the key of copies on GPUs */
 };
 
+/* What any rows of a column add up to, each of them once, lies between these, of 64 bits: 0 does. */
+struct rql_store_total {
+	rql_int128 low, high;
+};
 struct rql_store_column {
 	const char *name;
 	struct rql_type type;
@@ -103,6 +107,8 @@ struct rql_store_column {
 	bool wide;                             /* INTEGER: some value does not fit int64: decode it with ..._int128 */
 	uint64_t nulls;                        /* NULL rows, CODED ones too */
 	rql_int128 least, greatest;            /* INTEGER, of the non-NULL rows, when any; UHUGEINT: bits */
+	bool has_total;                        /* of a form's column: whoever made it knows more than bounds say */
+	struct rql_store_total total;
 	double real_least, real_greatest;      /* REAL */
 	uint64_t bytes;                        /* resident: blocks, descriptors, dictionary, maps, dependencies */
 	const struct rql_dimension *dimension; /* CODED, else NULL */
@@ -241,6 +247,11 @@ bool rql_store_decode_validity(const struct rql_store_kernels *k, const struct r
  * values are taken to come as they do elsewhere. At least 1, at most the rows. Of a form: what its bounds say. */
 double rql_store_distinct(const struct rql_store_kernels *kernels, const struct rql_store_snapshot *snapshot,
                           uint32_t column);
+/* A proof by statistics: a form's total, else rows times bounds; where those leave 64 bits, block by block. False: there is
+ * none, or the column is not INTEGER. */
+bool rql_store_total(const struct rql_store_snapshot *snapshot, uint32_t column, struct rql_store_total *out);
+/* So many values more between these. False: the total may leave 64 bits. */
+bool rql_store_total_add(struct rql_store_total *total, uint64_t rows, rql_int128 least, rql_int128 greatest);
 
 /* The same for the rows whose mask bit is set only, closed up. They return how many those are; out has room as for
  * decode. */

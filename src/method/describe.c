@@ -38,6 +38,7 @@ const char *rql_request_describe(const struct rql_request *request, const struct
 	if (source->kind == RQL_SOURCE_COLUMN) {
 		*out = (struct rql_form_column){.of = request->snapshot->columns[source->index]};
 		out->nullable = column_nullable(&out->of);
+		out->of.has_total = rql_store_total(request->snapshot, source->index, &out->of.total);
 		return out->of.type.id == RQL_TYPE_UHUGEINT && out->of.kind == RQL_STORE_INTEGER ? "a column is a UHUGEINT" : NULL;
 	}
 	*out = (struct rql_form_column){

@@ -124,11 +124,19 @@ static rql_status key_column(struct forming *f, const struct rql_slot *slot, str
 
 /* ---- aggregates ---- */
 
+/* All groups together have each row once: what these add up to is what the groups of any groups above do. */
+static void set_total(struct rql_form_column *column, struct rql_store_total total)
+{
+	column->of.has_total = true;
+	column->of.total = total;
+}
+
 static void count_column(const struct forming *f, const struct rql_slot *slot, struct rql_form_column *column,
                          struct rql_group_output *out)
 {
 	column->of.kind = RQL_STORE_INTEGER;
 	column->of.greatest = (rql_int128)f->request->snapshot->rows;
+	set_total(column, (struct rql_store_total){0, column->of.greatest});
 	out->index = slot->count;
 }
 
@@ -152,16 +160,27 @@ static rql_int128 least_of(rql_int128 a, rql_int128 b)
 	return a < b ? a : b;
 }
 
+/* Of what an aggregate reads, all rows together. False: nothing proves that it takes 64 bits. */
+static bool total_of(const struct forming *f, const struct rql_source *source, const struct rql_bounds *b,
+                     struct rql_store_total *out)
+{
+	const struct rql_store_snapshot *snapshot = f->request->snapshot;
+	*out = (struct rql_store_total){0};
+	return source->kind == RQL_SOURCE_COLUMN ? rql_store_total(snapshot, source->index, out)
+	                                         : rql_store_total_add(out, snapshot->rows, b->low, b->high);
+}
+
+/* A group has one value at least, so that a sum of positive ones is no less than the least of them. */
 static rql_status sum_column(struct forming *f, const struct rql_agg *agg, struct rql_form_column *column)
 {
-	const rql_int128 rows = (rql_int128)f->request->snapshot->rows;
+	struct rql_store_total total;
 	struct rql_bounds b;
 	RQL_TRY(bounds_of(f, &agg->source, &b));
-	rql_int128 low, high;
-	if (__builtin_mul_overflow(b.low, rows, &low) || __builtin_mul_overflow(b.high, rows, &high))
-		return refuse(f, "a sum takes more than 64 bits");
-	column->of.least = least_of(b.low, low);
-	column->of.greatest = -least_of(-b.high, -high);
+	if (!total_of(f, &agg->source, &b, &total))
+		return refuse(f, "a sum may take more than 64 bits");
+	column->of.least = b.low > 0 ? b.low : least_of(b.low, total.low);
+	column->of.greatest = b.high < 0 ? b.high : -least_of(-b.high, -total.high);
+	set_total(column, total);
 	return RQL_OK;
 }
 
@@ -179,6 +198,7 @@ static rql_status extreme_column(struct forming *f, const struct rql_agg *agg, c
 	RQL_TRY(bounds_of(f, &agg->source, &b));
 	column->of.least = b.low;
 	column->of.greatest = b.high;
+	column->of.has_total = total_of(f, &agg->source, &b, &column->of.total);
 	return RQL_OK;
 }
 

@@ -255,11 +255,13 @@ static uint64_t most_rows(const struct rql_join_step *step, const struct chain *
 
 /* The columns that go on, of both chains; at least one, so that there are rows to count. mark: the relation that has one;
  * RQL_NONE: none. */
-static bool keep_columns(const struct building *b, const struct chain *probe, const struct chain *build,
-                         const struct rql_join_step *step, uint32_t probe_key, uint32_t mark, struct chain *out,
-                         struct rql_pair_column *columns)
+static bool keep_columns(const struct building *b, const struct chain *outer, const struct chain *probe,
+                         const struct chain *build, const struct rql_join_step *step, uint32_t probe_key, uint32_t mark,
+                         struct chain *out, struct rql_pair_column *columns)
 {
 	const struct chain *chains[] = {probe, build};
+	/* No row of the outer chain comes twice, so that its rows add up to no more than before. */
+	const bool once = step->kind == RQL_LOOKUP_SEMI || step->kind == RQL_LOOKUP_ANTI || step->mark || step->single;
 	struct rql_arena *arena = b->g->p->arena;
 	const uint32_t most = probe->column_count + build->column_count + 2;
 	out->columns = RQL_NEW_ARRAY(arena, struct chained, most);
@@ -273,6 +275,7 @@ static bool keep_columns(const struct building *b, const struct chain *probe, co
 			out->columns[out->column_count] = chains[s]->columns[c];
 			out->form[out->column_count] = chains[s]->form[c];
 			out->form[out->column_count].nullable |= step->full || (s && step->kind == RQL_LOOKUP_LEFT);
+			out->form[out->column_count].of.has_total &= once && chains[s] == outer;
 			columns[out->column_count++] = (struct rql_pair_column){.of_build = s, .column = c};
 		}
 	if (mark != RQL_NONE) {
@@ -337,8 +340,8 @@ static rql_status join(struct building *b, const struct rql_join_step *step, str
 	if (outer_key == RQL_NONE || inner_key == RQL_NONE)
 		return rql_error_set(g->err, RQL_ERROR_INTERNAL, "a join's key is not among its columns");
 	RQL_TRY(add_conditions(b, step, outer, inner, &pair));
-	if (!columns || !keep_columns(b, probe, build, step, pair.probe_key, step->mark ? step->relation : RQL_NONE, &next,
-	                              columns))
+	if (!columns || !keep_columns(b, outer, probe, build, step, pair.probe_key,
+	                              step->mark ? step->relation : RQL_NONE, &next, columns))
 		return out_of_memory(g);
 	pair.column_count = next.column_count;
 	const struct rql_form_spec spec = {.rows = most_rows(step, outer, expected),

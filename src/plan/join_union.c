@@ -158,6 +158,11 @@ static rql_status unite_codes(struct uniting *u, uint32_t c)
 	return RQL_OK;
 }
 
+static void add_total(struct rql_store_column *to, const struct rql_store_column *from)
+{
+	to->has_total &= from->has_total && rql_store_total_add(&to->total, 1, from->total.low, from->total.high);
+}
+
 /* What is known of a column in all branches. Integers count from the least value of all. */
 static rql_status unite_column(struct uniting *u, uint32_t c)
 {
@@ -170,6 +175,7 @@ static rql_status unite_column(struct uniting *u, uint32_t c)
 		all->nullable |= one->nullable;
 		all->of.least = one->of.least < all->of.least ? one->of.least : all->of.least;
 		all->of.greatest = one->of.greatest > all->of.greatest ? one->of.greatest : all->of.greatest;
+		add_total(&all->of, &one->of);
 	}
 	if (all->of.kind == RQL_STORE_CODED)
 		return unite_codes(u, c);

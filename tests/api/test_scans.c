@@ -379,13 +379,55 @@ static void determined(void **state)
 	close_session(&s);
 }
 
+/* Functions of many strings, which plans share: other texts, after rows with new strings and with NULL, on a second
+ * connection, without their column, and where no memory is left to keep them. */
+static void functions_of_many_strings(void **state)
+{
+	static const char *const queries[] = {
+		"SELECT id % 7 g, sum(length(u)), avg(strlen(u)), count(length(u)) FROM m GROUP BY g ORDER BY g",
+		"SELECT substring(u, 12, 17) k, count(*), sum(length(u)) FROM m GROUP BY k ORDER BY ALL LIMIT 40",
+		"SELECT regexp_replace(u, '^https?://(?:www\\.)?([^/]+)/.*$', '\\1') k, count(*), min(u) FROM m GROUP BY k ORDER BY ALL",
+		"SELECT lower(u) k, length(u) n, count(*) FROM m WHERE id < 3000 GROUP BY ALL ORDER BY ALL LIMIT 25",
+		"SELECT count(*), max(length(u) * 2) FROM m WHERE u LIKE '%e1%' AND length(u) > 30",
+	};
+	static const char *const steps[] = {
+		"SELECT 1",
+		"INSERT INTO m SELECT i::INTEGER, 'http://new-' || (i % 5) || '.example/' || i FROM range(20000, 21000) r(i)",
+		"INSERT INTO m VALUES (30000, NULL), (30001, 'ÄÖÜ, no address, of Straße'), (30002, '')",
+		"DELETE FROM m WHERE id % 9 = 4",
+		"SET rayql_memory_limit = '1MB'",
+		"DROP INDEX mc; CREATE OR REPLACE TABLE m AS SELECT i::INTEGER id, 'https://www.other.example/' || i u FROM range(9000) r(i); "
+		"SET rayql_memory_limit = '4GB'; CREATE INDEX mc ON m USING columns (*)",
+	};
+	(void)state;
+	struct session s = scan_session();
+	rayql_connection *other = NULL;
+	run(s.con, "CREATE TABLE m AS SELECT i::INTEGER id, 'http' || (CASE WHEN i % 2 = 0 THEN 's' ELSE '' END) || '://www.site' || "
+	           "(i * 7 % 300) || '.example/page' || (i % 12000) u FROM range(20000) r(i)");
+	run(s.con, "CREATE INDEX mc ON m USING columns (*)");
+	assert_int_equal(rayql_connect(s.db, &other, NULL), RAYQL_OK);
+	run(other, "SET rayql_force = on");
+	for (size_t step = 0; step < sizeof steps / sizeof *steps; step++) {
+		const char *method = step < 3 ? "scan" : NULL; /* then there may be no room for columns */
+		run(s.con, steps[step]);
+		for (size_t i = 0; i < sizeof queries / sizeof *queries; i++) {
+			char text[512];
+			same_at(s.con, queries[i], method, __FILE__, (int)(1000 * step + i));
+			snprintf(text, sizeof text, "%s -- as a text of its own, step %u", queries[i], (unsigned)step);
+			same_at(other, text, method, __FILE__, (int)(1000 * step + i));
+		}
+	}
+	rayql_disconnect(other);
+	close_session(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_table), cmocka_unit_test(stars),        cmocka_unit_test(refusals),
 		cmocka_unit_test(errors),    cmocka_unit_test(freshness),    cmocka_unit_test(in_transaction),
 		cmocka_unit_test(by_itself), cmocka_unit_test(beside_cubes), cmocka_unit_test(dates),
-		cmocka_unit_test(determined),
+		cmocka_unit_test(determined), cmocka_unit_test(functions_of_many_strings),
 	};
 	return cmocka_run_group_tests(tests, NULL, remove_scratch);
 }

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <cmocka.h>
 #include "bind/normal/evaluate.h"
+#include "bind/relation/codes_memo.h"
+#include "bind/relation/codes_values.h"
 #include "host/host.h"
 
 static struct rql_host_db *db;
@@ -132,8 +134,79 @@ static void of_no_rows(void **state)
 	assert_true(evaluates("year(d)", "d", "d IS NULL"));
 }
 
+/* ---- functions of strings that plans share ---- */
+
+enum { STRINGS = 6000 };
+
+/* The values as one plan finds them, which are right; NULL: they are its own. */
+static const void *shared_values(struct rql_plan_context *ctx, const struct rql_dimension *d, const char *text, int64_t more)
+{
+	struct rql_arena *arena = rql_arena_new();
+	struct rql_error err = {0};
+	struct rql_column values;
+	bool shared;
+	ctx->codes = rql_codes_memo_new();
+	assert_int_equal(rql_codes_values(ctx, arena, d, expression(arena, text, "s"), &values, &shared, &err), RQL_OK);
+	for (uint32_t c = 0; c < d->count; c++) {
+		assert_int_equal(rql_column_valid(&values, c), c + d->has_null < d->count || !d->has_null);
+		if (rql_column_valid(&values, c))
+			assert_int_equal(((const int64_t *)values.data)[c], ((const struct rql_string *)d->values.data)[c].length + more);
+	}
+	const void *data = shared ? values.data : NULL;
+	rql_codes_memo_free(ctx->codes);
+	rql_arena_free(arena);
+	return data;
+}
+
+/* A plan finds what another one has made, of the same dictionary and function alone; within the budget, and until the
+ * dictionary goes. */
+static void values_are_shared(void **state)
+{
+	static struct rql_string strings[STRINGS + 1];
+	static char bytes[STRINGS][32];
+	uint64_t validity[STRINGS / 64 + 1];
+	struct rql_watch watch = {0};
+	struct rql_devices *devices = NULL;
+	struct rql_budget budget = {.limit = UINT64_C(1) << 30};
+	(void)state;
+	for (uint32_t i = 0; i < STRINGS; i++) {
+		const int n = snprintf(bytes[i], sizeof bytes[i], "%06u%.*s", i, (int)(i % 23), "abcdefghijklmnopqrstuvw");
+		strings[i] = (struct rql_string){.length = (uint32_t)n};
+		memcpy(strings[i].inlined, bytes[i], (size_t)n <= RQL_STRING_INLINE ? (size_t)n : 4);
+		if ((size_t)n > RQL_STRING_INLINE)
+			strings[i].pointer.data = bytes[i];
+	}
+	memset(validity, 0xff, sizeof validity);
+	validity[STRINGS / 64] = (UINT64_C(1) << STRINGS % 64) - 1;
+	struct rql_dimension d = {.type = rql_type_simple(RQL_TYPE_VARCHAR), .count = STRINGS, .watch = &watch};
+	d.values = (struct rql_column){.type = d.type, .data = strings};
+	struct rql_dimension few = d, with_null = d;
+	few.count = 100;
+	with_null.count++;
+	with_null.has_null = true;
+	with_null.values.validity = validity;
+	assert_int_equal(rql_devices_open(2, &devices, NULL), RQL_OK);
+	struct rql_plan_context ctx = {.devices = devices, .budget = &budget};
+	const void *first = shared_values(&ctx, &d, "strlen(s)", 0);
+	assert_non_null(first);
+	assert_true(budget.used >= STRINGS * sizeof(int64_t));
+	assert_ptr_equal(shared_values(&ctx, &d, "strlen(s)", 0), first);
+	const void *other = shared_values(&ctx, &with_null, "strlen(s)", 0);
+	assert_true(other && other != first);
+	assert_null(shared_values(&ctx, &few, "strlen(s)", 0));
+	budget.limit = 1000;
+	const uint64_t used = budget.used;
+	assert_null(shared_values(&ctx, &d, "strlen(s) + 1", 1));
+	assert_null(shared_values(&ctx, &d, "strlen(s) + 1", 1));
+	assert_int_equal(budget.used, used);
+	atomic_load(&watch.gone)(&watch);
+	assert_int_equal(budget.used, 0);
+	rql_devices_close(devices);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(as_duckdb), cmocka_unit_test(left_to_duckdb), cmocka_unit_test(of_no_rows)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(as_duckdb), cmocka_unit_test(left_to_duckdb), cmocka_unit_test(of_no_rows),
+	                                   cmocka_unit_test(values_are_shared)};
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -1300,13 +1300,28 @@ static void next_reals(void **state)
 	assert_false(rql_real_next(-(double)INFINITY, false, &x));
 }
 
-/* How many values a column has: columns of known numbers of them, in runs and scattered, sparse and dense. */
+/* Whatever rows are added up, the sum is within the total; proved: there is one. */
+static void check_total(const struct rql_store_snapshot *snapshot, uint32_t column, const int64_t *values,
+                        uint32_t rows, bool proved)
+{
+	struct rql_store_total total;
+	rql_int128 low = 0, high = 0;
+	assert_int_equal(rql_store_total(snapshot, column, &total), proved);
+	for (uint32_t r = 0; r < rows; r++) {
+		low += values[r] < 0 ? values[r] : 0;
+		high += values[r] > 0 ? values[r] : 0;
+	}
+	assert_true(!proved || (total.low <= low && total.high >= high && total.low >= INT64_MIN && total.high <= INT64_MAX));
+}
+
+/* How many values a column has: columns of known numbers of them, in runs and scattered, sparse and dense, and one with two
+ * values far from all others. And what they add up to. */
 static void distinct_values(void **state)
 {
 	enum { ROWS = 60000 };
 	static const struct {
 		double want, off; /* off: as a factor */
-	} columns[] = {{ROWS, 1.01}, {ROWS / 4.0, 1.1}, {1000, 1.1}, {20000, 2}, {1, 1}, {ROWS, 1.6}};
+	} columns[] = {{ROWS, 1.01}, {ROWS / 4.0, 1.1}, {1000, 1.1}, {20000, 2}, {1, 1}, {ROWS, 1.6}, {100, ROWS}};
 	const uint32_t count = sizeof columns / sizeof *columns;
 	struct rql_store_column_spec specs[8];
 	struct rql_type types[8];
@@ -1319,7 +1334,10 @@ static void distinct_values(void **state)
 	assert_non_null(rows);
 	for (uint32_t r = 0; r < ROWS; r++) {
 		const int64_t values[] = {(int64_t)r * 1000003,      r / 4 * INT64_C(4000), (int64_t)below(1000) * 1000,
-		                          (int64_t)below(20000) * 9, -5,                    (int64_t)(next_random() >> 2)};
+		                          (int64_t)below(20000) * 9, -5,                    (int64_t)(next_random() >> 2),
+		                          r == 777     ? INT64_C(1000000000000000)
+		                          : r == 50000 ? -INT64_C(1000000000000000)
+		                                       : (int64_t)below(100) - 40};
 		for (uint32_t c = 0; c < count; c++)
 			((int64_t *)rows->columns[c].data)[r] = values[c];
 	}
@@ -1334,6 +1352,7 @@ static void distinct_values(void **state)
 		const double found = rql_store_distinct(rql_store_kernels_for(RQL_SIMD_PORTABLE), snapshot, c);
 		assert_true(found >= 1 && found <= ROWS);
 		assert_true(found <= columns[c].want * columns[c].off && found >= columns[c].want / columns[c].off);
+		check_total(snapshot, c, rows->columns[c].data, ROWS, c != 5);
 	}
 	rql_store_snapshot_release(snapshot);
 	rql_store_release(store);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "bind/relation/codes.h"
+#include "bind/relation/codes_values.h"
 #include "util/sort.h"
 
 /* ---- boxes ---- */
@@ -242,6 +243,21 @@ static rql_status distinct_keys(struct rql_arena *arena, const struct rql_dimens
 	return RQL_OK;
 }
 
+/* Long strings of values that may go before the plan does. */
+static rql_status own_strings(struct rql_arena *arena, const struct rql_column *values, uint32_t count,
+                              struct rql_error *err)
+{
+	struct rql_string *strings = values->data;
+	for (uint32_t i = 0; i < count && values->type.id == RQL_TYPE_VARCHAR; i++) {
+		if (strings[i].length <= RQL_STRING_INLINE || !rql_column_valid(values, i))
+			continue;
+		strings[i].pointer.data = rql_arena_strndup(arena, strings[i].pointer.data, strings[i].length);
+		if (!strings[i].pointer.data)
+			return rql_error_memory(err, strings[i].length, "a plan");
+	}
+	return RQL_OK;
+}
+
 rql_status rql_bind_dimension_group(const struct rql_plan_context *ctx, struct rql_arena *arena,
                                     const struct rql_dimension *d, const struct rql_expr *e, struct rql_group_key *key,
                                     const struct rql_column **values, struct rql_error *err)
@@ -253,8 +269,10 @@ rql_status rql_bind_dimension_group(const struct rql_plan_context *ctx, struct r
 		return RQL_OK;
 	}
 	struct rql_column all;
-	RQL_TRY(rql_codes_evaluate(ctx, arena, d, e, &all, err));
-	return distinct_keys(arena, d, &all, key, values, err);
+	bool shared;
+	RQL_TRY(rql_codes_values(ctx, arena, d, e, &all, &shared, err));
+	RQL_TRY(distinct_keys(arena, d, &all, key, values, err));
+	return shared ? own_strings(arena, *values, key->key_count, err) : RQL_OK;
 }
 
 rql_status rql_bind_group(const struct rql_plan_context *ctx, struct rql_arena *arena,

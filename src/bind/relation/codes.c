@@ -6,6 +6,7 @@
 #include "bind/normal/evaluate.h"
 #include "bind/normal/fallible.h"
 #include "bind/relation/codes_device.h"
+#include "bind/relation/codes_values.h"
 #include "flow/compile_entries.h"
 
 uint64_t *rql_codes_new(struct rql_arena *arena, const struct rql_dimension *d)
@@ -590,20 +591,49 @@ static rql_status evaluate_entries(const struct rql_plan_context *ctx, struct rq
 	return RQL_OK;
 }
 
+static bool has_values(const struct rql_expr *e)
+{
+	return rql_type_bytes(e->type) && e->type.id != RQL_TYPE_INTERVAL;
+}
+
+/* Room for the value of every code; all are valid. */
+static rql_status values_room(struct rql_arena *arena, const struct rql_dimension *d, struct rql_type type,
+                              struct rql_column *out, struct rql_error *err)
+{
+	*out = (struct rql_column){.type = type,
+	                           .data = rql_arena_array(arena, (size_t)d->count + 1, rql_type_bytes(type)),
+	                           .validity = RQL_NEW_ARRAY(arena, uint64_t, rql_codes_words(d) + 1)};
+	if (!out->data || !out->validity)
+		return rql_error_memory(err, 0, "a plan");
+	memset(out->validity, 0xff, rql_codes_words(d) * sizeof *out->validity);
+	return RQL_OK;
+}
+
+rql_status rql_codes_evaluate_here(const struct rql_plan_context *ctx, struct rql_arena *arena,
+                                   const struct rql_dimension *d, const struct rql_expr *e, struct rql_column *out,
+                                   bool *done, struct rql_error *err)
+{
+	const uint64_t *by_host = NULL;
+	struct rql_entry *entry =
+		d->count && d->type.id == RQL_TYPE_VARCHAR && has_values(e) ? rql_compile_entries(arena, e) : NULL;
+	*done = false;
+	if (!entry)
+		return RQL_OK;
+	RQL_TRY(values_room(arena, d, e->type, out, err));
+	RQL_TRY(evaluate_entries(ctx, arena, d, e, entry, out, &by_host, err));
+	*done = !by_host;
+	return RQL_OK;
+}
+
 rql_status rql_codes_evaluate(const struct rql_plan_context *ctx, struct rql_arena *arena,
                               const struct rql_dimension *d, const struct rql_expr *e, struct rql_column *out,
                               struct rql_error *err)
 {
-	unsigned bytes = rql_type_bytes(e->type);
-	if (!bytes || e->type.id == RQL_TYPE_INTERVAL)
+	if (!has_values(e))
 		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "a group key has the type %s, which RayQL does not hold",
 		                     rql_type_id_name(e->type.id));
-	struct rql_column column = {.type = e->type,
-	                            .data = rql_arena_array(arena, (size_t)d->count + 1, bytes),
-	                            .validity = RQL_NEW_ARRAY(arena, uint64_t, rql_codes_words(d) + 1)};
-	if (!column.data || !column.validity)
-		return rql_error_memory(err, 0, "a plan");
-	memset(column.validity, 0xff, rql_codes_words(d) * sizeof *column.validity);
+	struct rql_column column;
+	RQL_TRY(values_room(arena, d, e->type, &column, err));
 	struct evaluating s = {arena, &column};
 	const uint64_t *by_host = NULL;
 	struct rql_entry *entry = d->count && d->type.id == RQL_TYPE_VARCHAR ? rql_compile_entries(arena, e) : NULL;
@@ -634,7 +664,9 @@ double rql_codes_price(const struct rql_plan_context *ctx, struct rql_arena *are
 	struct rql_entry *entry = as_entries(&s, e);
 	if (entry) {
 		const struct rql_entry_price price = price_of(ctx, d, entry, NULL);
-		return selects ? rql_codes_device_price(ctx, arena, d, entry, &price) : price.cpu_ns;
+		return selects                                ? rql_codes_device_price(ctx, arena, d, entry, &price)
+		       : rql_codes_values_there(ctx, d, e) ? 0
+		                                           : price.cpu_ns;
 	}
 	return d->count * (rql_host_work_expression(e) * cpu->profile.host_value_ns + FETCHED_NS);
 }

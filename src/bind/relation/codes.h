@@ -23,6 +23,11 @@ rql_status rql_codes_select(const struct rql_plan_context *ctx, struct rql_arena
 rql_status rql_codes_evaluate(const struct rql_plan_context *ctx, struct rql_arena *arena,
                               const struct rql_dimension *d, const struct rql_expr *expr, struct rql_column *out,
                               struct rql_error *err) RQL_MUST_CHECK;
+/* The same for values of 1 to 16 bytes, by kernels of strings alone. *done false: of some entry these do not know the
+ * value, or of none. */
+rql_status rql_codes_evaluate_here(const struct rql_plan_context *ctx, struct rql_arena *arena,
+                                   const struct rql_dimension *d, const struct rql_expr *expr, struct rql_column *out,
+                                   bool *done, struct rql_error *err) RQL_MUST_CHECK;
 /* What preparing expr over the dictionary will take, nanoseconds: its values, or (selects) which codes it is true for. */
 double rql_codes_price(const struct rql_plan_context *ctx, struct rql_arena *arena, const struct rql_dimension *d,
                        const struct rql_expr *expr, bool selects);

@@ -16,9 +16,15 @@ struct known {
 	const uint64_t *set;
 };
 
+struct held {
+	struct held *next;
+	struct rql_placement *placement;
+};
+
 struct rql_codes_memo {
 	struct rql_arena *arena;
 	struct known *known;
+	struct held *held;
 };
 
 struct rql_codes_memo *rql_codes_memo_new(void)
@@ -34,8 +40,21 @@ struct rql_codes_memo *rql_codes_memo_new(void)
 
 void rql_codes_memo_free(struct rql_codes_memo *memo)
 {
-	if (memo)
-		rql_arena_free(memo->arena);
+	if (!memo)
+		return;
+	for (struct held *h = memo->held; h; h = h->next)
+		rql_placement_release(h->placement);
+	rql_arena_free(memo->arena);
+}
+
+bool rql_codes_memo_hold(struct rql_codes_memo *memo, struct rql_placement *placement)
+{
+	struct held *h = RQL_NEW(memo->arena, struct held);
+	if (!h)
+		return false;
+	*h = (struct held){memo->held, placement};
+	memo->held = h;
+	return true;
 }
 
 static void print_dimension(struct rql_strbuf *out, uint32_t index, void *state)

@@ -5,6 +5,7 @@
 #define RQL_BIND_CODES_MEMO_H
 
 #include "column/dimension.h"
+#include "device/placement.h"
 #include "sql/rel.h"
 
 struct rql_codes_memo;
@@ -18,5 +19,7 @@ const uint64_t *rql_codes_memo_find(const struct rql_codes_memo *memo, const str
 /* set is copied. Small dictionaries, and what there is no memory for, are not remembered. */
 void rql_codes_memo_put(struct rql_codes_memo *memo, const struct rql_dimension *d, const struct rql_expr *expr,
                         bool negated, const uint64_t *set);
+/* The reference is the memo's, until it is freed. False: out of memory, and it is still the caller's. */
+bool rql_codes_memo_hold(struct rql_codes_memo *memo, struct rql_placement *placement);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include <string.h>
 #include "bind/relation/codes.h"
+#include "bind/relation/codes_values.h"
 
 /* A dictionary of more entries is not evaluated by the host where the program can compute instead. */
 #define MAX_EVALUATED (1u << 17)
@@ -145,14 +146,14 @@ static rql_status compile_table(void *state, const struct rql_expr *e, const str
 	*out = (struct rql_compile_table){&d->values, d->count, rql_value_null(e->type)};
 	if (plain)
 		return RQL_OK;
-	bool text = d->type.id == RQL_TYPE_VARCHAR || d->type.id == RQL_TYPE_BLOB || d->type.id == RQL_TYPE_ENUM ||
+	bool shared, text = d->type.id == RQL_TYPE_VARCHAR || d->type.id == RQL_TYPE_BLOB || d->type.id == RQL_TYPE_ENUM ||
 	            d->type.id == RQL_TYPE_UUID;
 	if (d->count > MAX_EVALUATED && !text)
 		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "a dictionary of %u values", d->count);
 	struct rql_expr *over_ref = rql_scan_over_ref(b->arena, e);
 	if (!over_ref || !(all = RQL_NEW(b->arena, struct rql_column)))
 		return rql_error_memory(err, 0, "a plan");
-	RQL_TRY(rql_codes_evaluate(b->ctx, b->arena, d, over_ref, all, err));
+	RQL_TRY(rql_codes_values(b->ctx, b->arena, d, over_ref, all, &shared, err)); /* copied while the plan is made */
 	out->values = all;
 	if (d->has_null)
 		out->null_value = rql_column_get(all, d->count - 1);

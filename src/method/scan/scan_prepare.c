@@ -520,12 +520,12 @@ static uint32_t need_slot(struct rql_scan *scan, enum rql_state_kind kind, uint3
 	return scan->slot_count++;
 }
 
-/* Whether rows * value always fits int64. */
+/* Whether what any rows add up to fits int64: rows * value, or what is known of a column's rows together. */
 static bool sum_fits(const struct rql_scan *scan, const struct rql_scan_operand *o)
 {
-	rql_int128 rows = (rql_int128)(scan->snapshot->rows ? scan->snapshot->rows : 1), low, high;
-	return !__builtin_mul_overflow(o->least, rows, &low) && !__builtin_mul_overflow(o->greatest, rows, &high) &&
-	       low >= INT64_MIN && high <= INT64_MAX;
+	struct rql_store_total total = {0};
+	return rql_store_total_add(&total, scan->snapshot->rows ? scan->snapshot->rows : 1, o->least, o->greatest) ||
+	       (o->source.kind == RQL_SOURCE_COLUMN && rql_store_total(scan->snapshot, o->source.index, &total));
 }
 
 static rql_status value_slot_kind(struct binding *b, const struct rql_scan_operand *o, uint32_t a,
