@@ -365,19 +365,6 @@ static rql_status prepare(struct aggregating *g, uint32_t i)
 
 /* ---- groups ---- */
 
-static rql_status number_rows(struct rql_running *r, const struct rql_rowset *set, const struct rql_vector *keys,
-                              uint32_t count, struct rql_key_groups *out)
-{
-	bool *equal = RQL_NEW_ARRAY(r->arena, bool, count);
-	if (!equal)
-		return rql_error_memory(r->err, 0, "groups of rows");
-	memset(equal, 1, count);
-	struct rql_keys words = {
-		.columns = count, .nulls_equal = equal, .side_count = 1, .sides = {{.set = set, .vectors = keys}}};
-	RQL_TRY(rql_keys_make(r, &words));
-	return rql_key_groups_make(r, words.sides[0].words, set->rows, words.bits, out);
-}
-
 /* A group's first row says what its keys are. */
 static rql_status make_groups(struct aggregating *g, struct rql_rowset *out)
 {
@@ -389,7 +376,7 @@ static rql_status make_groups(struct aggregating *g, struct rql_rowset *out)
 	for (uint32_t k = 0; k < count; k++)
 		RQL_TRY(rql_rowset_compute(g->r, g->set, g->rel->exprs[k], &keys[k]));
 	if (count) {
-		RQL_TRY(number_rows(g->r, g->set, keys, count, &g->groups));
+		RQL_TRY(rql_key_groups_of(g->r, g->set, keys, count, &g->groups));
 		struct rql_rowset of = {.capacity = g->set->rows, .vector_count = count, .vectors = keys};
 		RQL_TRY(rql_vectors_at(g->r, &of, g->groups.first, g->groups.count, false, out->vectors));
 	} else {
@@ -497,7 +484,7 @@ rql_status rql_rowset_aggregate(struct rql_running *r, const struct rql_rel *rel
 rql_status rql_rowset_distinct(struct rql_running *r, struct rql_rowset *set)
 {
 	struct rql_key_groups groups;
-	RQL_TRY(number_rows(r, set, set->vectors, set->vector_count, &groups));
+	RQL_TRY(rql_key_groups_of(r, set, set->vectors, set->vector_count, &groups));
 	for (uint64_t i = 0; i < groups.count; i++)
 		groups.first[i] = rql_rowset_row(set, groups.first[i]);
 	set->selection = groups.first;

@@ -446,3 +446,16 @@ rql_status rql_key_groups_spread(struct rql_running *r, struct rql_key_groups *g
 	groups->group = s.group;
 	return RQL_OK;
 }
+
+rql_status rql_key_groups_of(struct rql_running *r, const struct rql_rowset *set, const struct rql_vector *keys,
+                             uint32_t count, struct rql_key_groups *out)
+{
+	bool *equal = RQL_NEW_ARRAY(r->arena, bool, count);
+	if (!equal)
+		return rql_error_memory(r->err, 0, "groups of rows");
+	memset(equal, 1, count);
+	struct rql_keys words = {
+		.columns = count, .nulls_equal = equal, .side_count = 1, .sides = {{.set = set, .vectors = keys}}};
+	RQL_TRY(rql_keys_make(r, &words));
+	return rql_key_groups_make(r, words.sides[0].words, set->rows, words.bits, out);
+}

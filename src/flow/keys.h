@@ -85,6 +85,9 @@ struct rql_key_groups {
 };
 rql_status rql_key_groups_make(struct rql_running *r, const uint64_t *words, uint64_t rows, unsigned bits,
                                struct rql_key_groups *out) RQL_MUST_CHECK;
+/* The groups of the set's rows with equal keys, NULL among them. */
+rql_status rql_key_groups_of(struct rql_running *r, const struct rql_rowset *set, const struct rql_vector *keys,
+                             uint32_t count, struct rql_key_groups *out) RQL_MUST_CHECK;
 rql_status rql_key_groups_spread(struct rql_running *r, struct rql_key_groups *groups, uint64_t rows) RQL_MUST_CHECK;
 
 #endif

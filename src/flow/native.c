@@ -250,6 +250,11 @@ bool rql_operator_is_native(struct rql_arena *arena, const struct rql_rel *rel, 
 	case RQL_REL_DISTINCT:
 		native = are_keys(rel->types, rel->column_count);
 		break;
+	case RQL_REL_DISTINCT_ON:
+		native = exprs_are_native(arena, rel);
+		for (uint32_t i = 0; i < rel->expr_count; i++)
+			native = native && rql_key_type(rel->exprs[i]->type);
+		break;
 	case RQL_REL_SETOP:
 		native = setop_is_native(rel);
 		break;

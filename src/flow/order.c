@@ -1,5 +1,6 @@
-/* ORDER BY and top-N over vectors of every kind. */
+/* ORDER BY, top-N and the first row of each group, over vectors of every kind. */
 #include <string.h>
+#include "flow/keys.h"
 #include "flow/order_words.h"
 #include "util/sort.h"
 
@@ -240,20 +241,28 @@ static bool computes(const struct rql_order *orders, uint32_t count)
 	return false;
 }
 
-rql_status rql_rowset_sort(struct rql_running *r, struct rql_rowset *set, const struct rql_order *orders, uint32_t count,
-                           uint64_t limit)
+static rql_status make_keys(struct rql_running *r, struct rql_rowset *set, const struct rql_order *orders,
+                            struct sorting *out)
 {
-	struct rql_sort_key *keys = RQL_NEW_ARRAY(r->arena, struct rql_sort_key, count);
-	struct sorting s = {count, keys};
+	struct rql_sort_key *keys = RQL_NEW_ARRAY(r->arena, struct rql_sort_key, out->count);
 	if (!keys)
 		return rql_error_memory(r->err, 0, "sorting");
-	if (computes(orders, count))
+	out->keys = keys;
+	if (computes(orders, out->count))
 		RQL_TRY(rql_rowset_rebase(r, set));
-	for (uint32_t i = 0; i < count; i++) {
+	for (uint32_t i = 0; i < out->count; i++) {
 		RQL_TRY(key_vector(r, set, orders[i].expr, &keys[i].vector));
 		keys[i].descending = orders[i].descending;
 		keys[i].nulls_first = orders[i].nulls == RQL_NULLS_FIRST;
 	}
+	return RQL_OK;
+}
+
+rql_status rql_rowset_sort(struct rql_running *r, struct rql_rowset *set, const struct rql_order *orders, uint32_t count,
+                           uint64_t limit)
+{
+	struct sorting s = {.count = count};
+	RQL_TRY(make_keys(r, set, orders, &s));
 	if (limit > set->rows)
 		limit = set->rows;
 	if (limit && !already_sorted(set, &s)) {
@@ -261,5 +270,111 @@ rql_status rql_rowset_sort(struct rql_running *r, struct rql_rowset *set, const 
 		set->sorted_keys = 0;
 	}
 	set->rows = limit;
+	return RQL_OK;
+}
+
+/* ---- the first of each group ---- */
+
+/* Nothing is sorted: each row is compared with the first of its group so far. Few groups have a first row once for each
+ * thread, the rows of many are split into parts whose groups belong to one thread alone. */
+struct firsts {
+	struct heap rest;      /* the keys that the words do not hold whole */
+	const uint64_t *words; /* of each place: the leading keys */
+	const struct rql_key_groups *groups;
+	uint32_t **first;      /* [threads]: places, [groups->count] each */
+};
+
+static inline bool comes_before(const struct firsts *f, uint32_t place, uint32_t than)
+{
+	if (f->words[place] != f->words[than])
+		return f->words[place] < f->words[than];
+	return compare_places(&f->rest, place, than) < 0;
+}
+
+static rql_status first_morsel(void *state, uint64_t first, uint64_t rows, unsigned worker, struct rql_error *err)
+{
+	const struct firsts *f = state;
+	uint32_t *firsts = f->first[worker];
+	(void)err;
+	for (uint64_t i = first; i < first + rows; i++) {
+		uint32_t *of = &firsts[f->groups->group[i]];
+		if (comes_before(f, (uint32_t)i, *of))
+			*of = (uint32_t)i;
+	}
+	return RQL_OK;
+}
+
+static rql_status first_part(void *state, uint64_t part, uint64_t rows, unsigned worker, struct rql_error *err)
+{
+	const struct firsts *f = state;
+	(void)rows, (void)worker, (void)err;
+	for (uint64_t i = f->groups->part_rows[part]; i < f->groups->part_rows[part + 1]; i++) {
+		uint32_t place = f->groups->row[i], *of = &f->first[0][f->groups->group_in_part[i]];
+		if (comes_before(f, place, *of))
+			*of = place;
+	}
+	return RQL_OK;
+}
+
+/* groups->first becomes the place of each group's first row in the order. */
+static rql_status find_firsts(struct rql_running *r, struct firsts *f, uint64_t rows)
+{
+	const struct rql_key_groups *groups = f->groups;
+	unsigned copies = groups->row ? 1 : rql_running_threads(r);
+	if (!(f->first = RQL_NEW_ARRAY(r->arena, uint32_t *, copies)))
+		return rql_error_memory(r->err, 0, "groups of rows");
+	f->first[0] = groups->first;
+	for (unsigned t = 1; t < copies; t++) {
+		RQL_TRY(RQL_SCRATCH(r, f->first[t], groups->count));
+		memcpy(f->first[t], groups->first, groups->count * sizeof *groups->first);
+	}
+	RQL_TRY(groups->row ? rql_parts_run(r, groups->part_count, first_part, f) : rql_morsels_run(r, rows, first_morsel, f));
+	for (unsigned t = 1; t < copies; t++)
+		for (uint64_t i = 0; i < groups->count; i++)
+			if (comes_before(f, f->first[t][i], groups->first[i]))
+				groups->first[i] = f->first[t][i];
+	return RQL_OK;
+}
+
+/* The columns by which rows are told apart, at the rows of the set. */
+static rql_status make_groups(struct rql_running *r, struct rql_rowset *set, const struct rql_rel *rel,
+                              struct rql_key_groups *out)
+{
+	struct rql_vector *keys = RQL_NEW_ARRAY(r->arena, struct rql_vector, rel->expr_count);
+	if (!keys)
+		return rql_error_memory(r->err, 0, "groups of rows");
+	for (uint32_t i = 0; i < rel->expr_count; i++) {
+		if (rel->exprs[i]->kind == RQL_EXPR_REF)
+			keys[i] = set->vectors[rel->exprs[i]->index];
+		else
+			RQL_TRY(rql_rowset_compute(r, set, rel->exprs[i], &keys[i]));
+	}
+	return rql_key_groups_of(r, set, keys, rel->expr_count, out);
+}
+
+rql_status rql_rowset_distinct_on(struct rql_running *r, struct rql_rowset *set, const struct rql_rel *rel)
+{
+	struct sorting s = {.count = rel->order_count};
+	struct rql_key_groups groups;
+	uint32_t *rows;
+	uint64_t *words;
+	for (uint32_t i = 0; i < rel->expr_count; i++)
+		if (rel->exprs[i]->kind != RQL_EXPR_REF)
+			RQL_TRY(rql_rowset_rebase(r, set));
+	RQL_TRY(make_keys(r, set, rel->orders, &s));
+	RQL_TRY(make_groups(r, set, rel, &groups));
+	RQL_TRY(RQL_SCRATCH(r, rows, set->rows));
+	RQL_TRY(RQL_SCRATCH(r, words, set->rows));
+	for (uint64_t i = 0; i < set->rows; i++)
+		rows[i] = rql_rowset_row(set, i);
+	uint32_t whole = rql_sort_keys_pack(s.keys, s.count, rows, set->rows, 63, words);
+	struct sorting rest = {s.count - whole, s.keys + whole};
+	struct firsts f = {.rest = {&rest, set}, .words = words, .groups = &groups};
+	RQL_TRY(find_firsts(r, &f, set->rows));
+	for (uint64_t i = 0; i < groups.count; i++)
+		groups.first[i] = rows[groups.first[i]];
+	set->selection = groups.first;
+	set->rows = groups.count;
+	set->sorted_keys = 0;
 	return RQL_OK;
 }

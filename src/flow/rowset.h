@@ -187,6 +187,8 @@ rql_status rql_rowset_step(struct rql_running *r, const struct rql_rel *rel, str
 /* order.c: keeps the first `limit` rows (UINT64_MAX: all) in order. */
 rql_status rql_rowset_sort(struct rql_running *r, struct rql_rowset *set, const struct rql_order *orders, uint32_t count,
                            uint64_t limit) RQL_MUST_CHECK;
+/* order.c: of the rows with equal expressions the first one in the node's order; of several such the first of the set. */
+rql_status rql_rowset_distinct_on(struct rql_running *r, struct rql_rowset *set, const struct rql_rel *rel) RQL_MUST_CHECK;
 /* join.c, aggregate.c, setop.c: the operators of several inputs, or that put rows together. Inputs are opened. */
 rql_status rql_rowset_join(struct rql_running *r, const struct rql_rel *rel, struct rql_rowset *inputs,
                            struct rql_rowset *out) RQL_MUST_CHECK;

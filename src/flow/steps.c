@@ -148,6 +148,9 @@ rql_status rql_rowset_step(struct rql_running *r, const struct rql_rel *rel, str
 	case RQL_REL_DISTINCT:
 		status = rql_rowset_distinct(r, set);
 		break;
+	case RQL_REL_DISTINCT_ON:
+		status = rql_rowset_distinct_on(r, set, rel);
+		break;
 	case RQL_REL_JOIN:
 		return rql_rowset_join(r, rel, inputs, out);
 	case RQL_REL_AGGREGATE:

@@ -268,6 +268,7 @@ struct rql_output {
 	/* COLUMNS, of reals: values that the host calls equal have one field, -0 that of 0 and every NaN that of one: a join's
 	 * key. */
 	bool canonical;
+	bool null_value; /* canonical: NULL is a value like others, too: it has a field that no value has, and that is not NULL's */
 };
 
 /* Integers and reals as the host orders them; coded columns by their codes, which ascend as the values do; payloads by

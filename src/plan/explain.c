@@ -290,7 +290,8 @@ static const char *node_name(const struct rql_rel *rel)
 	static const char *const names[] = {
 		[RQL_REL_FILTER] = "filter",       [RQL_REL_PROJECT] = "project",   [RQL_REL_AGGREGATE] = "aggregate",
 		[RQL_REL_ORDER] = "order",         [RQL_REL_TOP_N] = "top-N",       [RQL_REL_LIMIT] = "limit",
-		[RQL_REL_DISTINCT] = "distinct",   [RQL_REL_VALUES] = "values",     [RQL_REL_EMPTY] = "no rows",
+		[RQL_REL_DISTINCT] = "distinct",   [RQL_REL_DISTINCT_ON] = "distinct on",
+		[RQL_REL_VALUES] = "values",     [RQL_REL_EMPTY] = "no rows",
 		[RQL_REL_DUMMY] = "one row",       [RQL_REL_CTE] = "shared rows",   [RQL_REL_CTE_REF] = "shared rows again",
 		[RQL_REL_WINDOW] = "window",       [RQL_REL_OPAQUE] = "SQL",        [RQL_REL_GET] = "table"};
 	if (rel->kind == RQL_REL_JOIN)

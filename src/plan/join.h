@@ -9,7 +9,7 @@
  *   join_try.c     which device, and whether another leaf or the host is cheaper
  *   join_explain.c what EXPLAIN says of it, and what the host would need for the same
  *   join_groups.c  what is above as rows again: a relation may be the groups of a block below, which is a graph of its own
- *   join_union.c   ... or the rows of a UNION ALL below, each branch a graph of its own
+ *   join_union.c   ... or the rows of a UNION ALL below, each branch a graph of its own, or those of a side that is joined itself
  *   join_rows.c    rows themselves above: what is computed and tested on the device before they are fetched
  *
  * The rows of a chain exist in the device's memory only (method/port.h, COLUMNS). */
@@ -28,7 +28,7 @@ struct rql_join_relation {
 	uint32_t number;                   /* of its columns in the block: a table's, or RQL_BLOCK_SIDE(i) */
 	const struct rql_block_side *side; /* NULL: a table of inner joins */
 	struct rql_structure *structure;   /* fresh, of the table; borrowed. Of groups: what stands for one, once they are there */
-	struct rql_join_graph *groups;     /* what gives them: groups, or (`rows`) the rows of a UNION ALL; NULL: they are a table's */
+	struct rql_join_graph *groups;     /* what gives them: groups, or (`rows`) the rows of a UNION ALL or of joins; NULL: they are a table's */
 	struct rql_columns_source source;  /* of that, on the device at hand: owned, until what reads them is prepared */
 	struct rql_cost cost;              /* of that */
 	const char *by;                    /* the method that gives them */

@@ -192,15 +192,16 @@ static rql_status put_key(struct rql_join_graph *g, struct key_side *s, struct r
 	return rql_form_bits(&s->column.of) ? RQL_OK : refuse(g, "a key takes more than 64 bits");
 }
 
-/* A real number: equal values have one field, which takes all of its bits. */
+/* A real number: equal values have one field, which takes all of its bits. Where NULL equals NULL it has one, too. */
 static rql_status bind_real_key(struct rql_join_graph *g, const struct rql_join_step *step, struct key_side sides[2][RQL_JOIN_KEYS],
                                 uint32_t *const columns[2])
 {
-	if (step->key_count > 1 || step->keys[0].null_safe)
-		return refuse(g, "a real number is one of several keys, or NULL equals NULL");
+	if (step->key_count > 1)
+		return refuse(g, "a real number is one of several keys");
 	for (uint32_t s = 0; s < 2; s++) {
 		struct rql_output output = sides[s][0].r->request.outputs[sides[s][0].output];
 		output.canonical = true;
+		output.null_value = step->keys[0].null_safe;
 		RQL_TRY(put_key(g, &sides[s][0], &output, columns[s]));
 	}
 	return RQL_OK;

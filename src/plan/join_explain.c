@@ -14,7 +14,7 @@ static void put_joins(struct rql_strbuf *text, const struct rql_join_graph *g)
 	uint32_t branches = 0;
 	for (const struct rql_join_graph *below = first->groups; below && below->rows; below = below->next, branches++)
 		put_joins(text, below);
-	if (branches)
+	if (branches > 1)
 		rql_strbuf_printf(text, "  rows of %u inputs, one behind the other, on the device\n", branches);
 	if (first->groups && !branches) {
 		put_joins(text, first->groups);
@@ -28,11 +28,17 @@ static void put_joins(struct rql_strbuf *text, const struct rql_join_graph *g)
 		const struct rql_join_step *step = &g->steps[s];
 		const struct rql_join_relation *r = &g->relations[step->relation];
 		const struct rql_structure *of = r->groups ? rql_join_base(r->groups) : r->structure;
+		const bool rows = r->groups && r->groups->rows, joins = rows && !r->groups->next;
+		if (joins)
+			put_joins(text, r->groups);
 		rql_strbuf_printf(text, "  %s %s%s (%llu rows, structure %s) by %u column%s",
 		                  step->mark   ? "mark join with"
 		                  : step->full ? "full join with"
 		                               : kinds[step->kind],
-		                  r->groups ? r->groups->rows ? "rows of a union of " : "groups of " : "",
+		                  joins       ? "joined rows of "
+		                  : rows      ? "rows of a union of "
+		                  : r->groups ? "groups of "
+		                              : "",
 		                  r->groups ? of->name : r->table, (unsigned long long)of->snapshot->rows, of->name, step->key_count,
 		                  step->key_count == 1 ? "" : "s");
 		if (step->condition_count)

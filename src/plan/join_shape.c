@@ -99,15 +99,35 @@ static rql_status add_table(struct rql_join_graph *g, uint32_t t)
 	return find_structure(g, &g->block->tables[t], &r->structure);
 }
 
+/* A side that is joined itself: its rows are those of a graph of its own. */
+static rql_status add_joined_side(struct rql_join_graph *g, const struct rql_block_side *side,
+                                  struct rql_join_relation *r)
+{
+	struct rql_join_graph **last = &r->groups;
+	struct rql_expr **columns = RQL_NEW_ARRAY(g->p->arena, struct rql_expr *, side->rel->column_count + 1u);
+	uint32_t count = 0;
+	if (!columns)
+		return out_of_memory(g);
+	for (uint32_t c = 0; c < side->rel->column_count; c++) {
+		if (!(columns[c] = rql_expr_new(g->p->arena, RQL_EXPR_COLUMN, side->rel->types[c], 0)))
+			return out_of_memory(g);
+		columns[c]->index = c;
+		columns[c]->alias = side->rel->names ? side->rel->names[c] : NULL;
+	}
+	r->table = "(joined rows)";
+	r->of_side = columns;
+	r->conjuncts = (struct rql_expr_list){0};
+	return add_branches(g, side->rel, &last, &count);
+}
+
 static rql_status add_side(struct rql_join_graph *g, uint32_t i)
 {
 	const struct rql_block_side *side = &g->block->sides[i];
 	struct rql_join_relation *r = &g->relations[g->relation_count++];
 	struct rql_rows_block *rows;
 	RQL_TRY(rql_block_make_rows_over(g->p->arena, side->rel, &rows, g->err));
-	if (rows->block->table_count != 1 || rows->block->side_count || rows->order_count || rows->offset ||
-	    rows->limit != UINT64_MAX)
-		return refuse(g, "an outer, semi or anti join with more than a filtered table or filtered groups", "");
+	if (rows->order_count || rows->offset || rows->limit != UINT64_MAX)
+		return refuse(g, "an outer, semi or anti join with the first rows of an order", "");
 	*r = (struct rql_join_relation){.number = RQL_BLOCK_SIDE(i),
 	                                .side = side,
 	                                .table = rows->block->tables[0].table,
@@ -115,6 +135,8 @@ static rql_status add_side(struct rql_join_graph *g, uint32_t i)
 	                                .conjuncts = {.count = rows->block->conjunct_count,
 	                                              .capacity = rows->block->conjunct_count,
 	                                              .items = rows->block->conjuncts}};
+	if (rows->block->table_count != 1 || rows->block->side_count)
+		return add_joined_side(g, side, r);
 	if (rows->block->derived[0])
 		return add_derived(g, rows->block->derived[0], r);
 	return find_structure(g, &rows->block->tables[0], &r->structure);

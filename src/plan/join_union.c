@@ -1,5 +1,6 @@
 /* The rows of a UNION ALL on a device: each branch is a graph of its own, whose outputs become columns of one form. Numbers
- * get one range; texts of different dictionaries the codes of one, which has the values of all. */
+ * get one range; texts of different dictionaries the codes of one, which has the values of all. A side that is joined itself
+ * is a single branch, whose rows are handed on as they are. */
 #include <string.h>
 
 #include "plan/join.h"
@@ -249,7 +250,7 @@ rql_status rql_join_open_union(struct rql_join_graph *first, struct rql_device *
 	for (uint32_t c = 0; c < u.column_count && status == RQL_OK; c++)
 		status = unite_column(&u, c);
 	if (status == RQL_OK)
-		status = append(&u, out);
+		status = u.count == 1 ? open_branch(&u, &u.branches[0], out) : append(&u, out);
 	for (uint32_t b = 0; b < u.count; b++)
 		rql_join_drop_source(&u.branches[b].from);
 	return status;

@@ -36,6 +36,7 @@
 #define HOST_TRIED_PAIR 3.0
 #define HOST_GROUPED_ROW 30.0
 #define HOST_AGGREGATED_VALUE 3.0
+#define HOST_FIRST_VALUE 60.0 /* DISTINCT ON is an arg_min of each column there, with a key made for each */
 /* So many rows keep one thread more busy. */
 #define ROWS_OF_THREAD 32768.0
 /* What conditions leave, and groups that rows are of. */
@@ -121,6 +122,7 @@ double rql_expected_rows(const struct rql_known_rows *known, const struct rql_re
 	case RQL_REL_AGGREGATE:
 		return rel->group_count ? fmax(1, rows * GROUPS) : 1;
 	case RQL_REL_DISTINCT:
+	case RQL_REL_DISTINCT_ON:
 		return fmax(1, rows * GROUPS);
 	case RQL_REL_TOP_N:
 	case RQL_REL_LIMIT:
@@ -206,6 +208,8 @@ static double native_work(const struct rql_known_rows *known, const struct rql_r
 		return rows * (rql_expected_rows(known, rel) * 16 < rows ? PASSED_ROW : SORTED_ROW);
 	case RQL_REL_DISTINCT:
 		return rows * (group_row(rows * GROUPS) + rel->column_count * KEY_VALUE);
+	case RQL_REL_DISTINCT_ON:
+		return rows * (group_row(rows * GROUPS) + (rel->expr_count + rel->order_count) * KEY_VALUE);
 	case RQL_REL_AGGREGATE:
 		rows = rows_grouped(known, rel, rows);
 		return rows * ((rel->group_count ? group_row(rows * GROUPS) : 0) + rel->group_count * KEY_VALUE +
@@ -235,6 +239,8 @@ static double host_work(const struct rql_known_rows *known, const struct rql_rel
 		return rows * PASSED_ROW;
 	case RQL_REL_DISTINCT:
 		return rows * HOST_GROUPED_ROW;
+	case RQL_REL_DISTINCT_ON:
+		return rows * (HOST_GROUPED_ROW + rel->column_count * HOST_FIRST_VALUE);
 	case RQL_REL_AGGREGATE:
 		return rows * ((rel->group_count ? HOST_GROUPED_ROW : 0) +
 		               (rel->expr_count - rel->group_count) * HOST_AGGREGATED_VALUE);

@@ -196,6 +196,23 @@ static bool print_ordered(const struct rel_printer *p, const struct rql_rel *rel
 	return (rel->kind != RQL_REL_LIMIT && rel->kind != RQL_REL_TOP_N) || print_limit(p, rel);
 }
 
+static bool print_distinct_on(const struct rel_printer *p, const struct rql_rel *rel)
+{
+	rql_strbuf_put(p->out, "SELECT DISTINCT ON (");
+	for (uint32_t i = 0; i < rel->expr_count; i++) {
+		rql_strbuf_put(p->out, i ? ", " : "");
+		if (rel->exprs[i]->kind == RQL_EXPR_CONSTANT) /* it would be a position */
+			return false;
+		if (!rql_key_print(p->out, rel->exprs[i], print_input_ref, NULL))
+			return false;
+	}
+	rql_strbuf_put(p->out, ") t.*");
+	if (!print_from(p, rel))
+		return false;
+	rql_strbuf_putc(p->out, ' ');
+	return rql_orders_print(p->out, rel->orders, rel->order_count, print_input_ref, NULL);
+}
+
 /* ---- joins ---- */
 static bool print_conditions(const struct rel_printer *p, const struct rql_rel *rel, rql_ref_printer *ref, void *state)
 {
@@ -452,6 +469,8 @@ static bool print_select(const struct rel_printer *p, const struct rql_rel *rel)
 	case RQL_REL_LIMIT:
 	case RQL_REL_DISTINCT:
 		return print_ordered(p, rel);
+	case RQL_REL_DISTINCT_ON:
+		return print_distinct_on(p, rel);
 	case RQL_REL_WINDOW:
 		return print_window(p, rel);
 	case RQL_REL_SETOP:

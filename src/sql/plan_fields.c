@@ -448,9 +448,9 @@ static const struct field limit_fields[] = {
 };
 static const struct field distinct_fields[] = {
 	OPERATOR,
-	ONLY("distinct_type", TEXT, MUST, "DISTINCT"),
+	ONLY("distinct_type", TEXT, MUST, "DISTINCT|DISTINCT_ON"),
 	FIELD("distinct_targets", LIST(NODE), MAY),
-	FIELD("order_by", ANY, REFUSED),
+	OF("order_by", PART, MAY, &order_modifier),
 };
 static const struct field window_fields[] = {
 	OPERATOR,

@@ -162,28 +162,67 @@ static struct rql_rel *read_window(struct rql_plan_reader *reader, struct json_o
 	return read_exprs(reader, rel, list, scope_of(child), 0, child->column_count) ? rel : NULL;
 }
 
+static bool is_target(const struct rql_rel *rel, const struct rql_expr *expr)
+{
+	for (uint32_t i = 0; i < rel->expr_count; i++)
+		if (rql_expr_equal(rel->exprs[i], expr))
+			return true;
+	return false;
+}
+
+/* Each column is a target of its own: rows with equal targets are equal rows. */
+static bool is_of_whole_rows(struct rql_plan_reader *reader, const struct rql_rel *rel)
+{
+	bool *seen = RQL_NEW_ARRAY(reader->arena, bool, rel->column_count);
+	uint32_t distinct = 0;
+	reader->no_memory |= !seen;
+	for (uint32_t i = 0; i < rel->expr_count && seen; i++) {
+		if (rel->exprs[i]->kind != RQL_EXPR_REF)
+			return false;
+		distinct += !seen[rel->exprs[i]->index];
+		seen[rel->exprs[i]->index] = true;
+	}
+	return seen && distinct == rel->column_count;
+}
+
+/* The orders of DISTINCT ON: a target is the same in all rows of a group, and orders nothing among them. */
+static bool read_first_of(struct rql_plan_reader *reader, struct json_object *json, struct rql_rel *rel, bool *opaque)
+{
+	struct json_object *orders = rql_json_field(rql_json_field(json, "order_by"), "orders");
+	uint32_t kept = 0;
+	if (!rql_plan_orders(reader, orders, scope_of(rel), &rel->orders, &rel->order_count, opaque))
+		return false;
+	for (uint32_t i = 0; i < rel->order_count; i++)
+		if (!is_target(rel, rel->orders[i].expr))
+			rel->orders[kept++] = rel->orders[i];
+	rel->order_count = kept;
+	return true;
+}
+
 static struct rql_rel *read_distinct(struct rql_plan_reader *reader, struct json_object *json)
 {
 	struct json_object *targets = rql_json_field(json, "distinct_targets");
 	struct rql_rel *rel = like_child(reader, json, RQL_REL_DISTINCT);
+	bool on = strcmp(rql_json_text(json, "distinct_type"), "DISTINCT_ON") == 0, opaque = false;
 	uint32_t count = (uint32_t)rql_json_length(targets);
-	bool *seen = rel ? RQL_NEW_ARRAY(reader->arena, bool, rel->column_count) : NULL;
-	uint32_t distinct = 0;
-	if (!seen)
+	if (!rel || !new_exprs(reader, rel, count))
 		return NULL;
-	for (uint32_t i = 0; i < count; i++) {
-		struct rql_expr *target = rql_plan_expr(reader, json_object_array_get_idx(targets, i), scope_of(rel));
-		if (!target)
+	for (uint32_t i = 0; i < count; i++)
+		if (!(rel->exprs[i] = rql_plan_expr(reader, json_object_array_get_idx(targets, i), scope_of(rel))))
 			return NULL;
-		if (target->kind == RQL_EXPR_REF && !seen[target->index]) {
-			seen[target->index] = true;
-			distinct++;
-		} else if (target->kind != RQL_EXPR_REF) {
-			return rql_plan_make_opaque(reader, rel, "DISTINCT over an expression");
-		}
+	if (is_of_whole_rows(reader, rel)) {
+		rel->expr_count = 0;
+		return rel;
 	}
-	if (strcmp(rql_json_text(json, "distinct_type"), "DISTINCT") != 0 || distinct != rel->column_count)
-		return rql_plan_make_opaque(reader, rel, "DISTINCT ON");
+	if (!on || !count)
+		return rql_plan_make_opaque(reader, rel, "DISTINCT over other than the columns");
+	if (!read_first_of(reader, json, rel, &opaque))
+		return NULL;
+	if (opaque)
+		return rql_plan_make_opaque(reader, rel, "DISTINCT ON with an unknown order");
+	if (!rel->order_count)
+		return rql_plan_make_opaque(reader, rel, "DISTINCT ON without an order of the rows with equal values");
+	rel->kind = RQL_REL_DISTINCT_ON;
 	return rel;
 }
 
@@ -630,29 +669,20 @@ static struct rql_rel *read_cte_ref(struct rql_plan_reader *reader, struct json_
  * A DELIM_JOIN's right side was computed for the distinct values of some columns of its left side only (T. Neumann, A.
  * Kemper: Unnesting Arbitrary Queries, BTW 2015), which it reads by DELIM_GET. With the left side as a common table
  * expression both are ordinary nodes: CTE(left, JOIN(CTE_REF, right with DISTINCT(PROJECT(columns, CTE_REF)))). Where the
- * right side does not need those values (plan_delim.c) it is JOIN(left, right). */
+ * right side does not need those values (plan_delim.c) it is JOIN(left, right). A DELIM_GET is of the innermost DELIM_JOIN
+ * in whose right side it lies: so DuckDB gives them out when it plans. */
 static struct rql_rel *read_delim_get(struct rql_plan_reader *reader, struct json_object *json)
 {
 	struct rql_delim_scope *scope = reader->delim;
 	struct rql_rel *opaque = read_typed_leaf(reader, json, RQL_REL_OPAQUE, "chunk_types");
 	if (!opaque)
 		return NULL;
-	if (!scope || scope->nested || opaque->column_count != scope->column_count)
-		return rql_plan_make_opaque(reader, opaque, "a correlated subquery inside another");
+	if (!scope || opaque->column_count != scope->column_count)
+		return rql_plan_make_opaque(reader, opaque, "a correlated subquery over other columns");
 	for (uint32_t i = 0; i < scope->column_count; i++)
 		if (!rql_type_equal(opaque->types[i], scope->columns[i]->type))
 			return rql_plan_make_opaque(reader, opaque, "a correlated subquery over other types");
 	return rql_plan_delim_values(reader, scope);
-}
-
-static bool holds_operator(struct json_object *json, const char *type)
-{
-	if (strcmp(rql_json_text(json, "type"), type) == 0)
-		return true;
-	for (size_t i = 0; i < rql_json_count(json, "children"); i++)
-		if (holds_operator(child_json(json, i), type))
-			return true;
-	return false;
 }
 
 static struct rql_rel *read_delim_join(struct rql_plan_reader *reader, struct json_object *json)
@@ -663,11 +693,7 @@ static struct rql_rel *read_delim_join(struct rql_plan_reader *reader, struct js
 	struct rql_delim_scope scope = {.cte = reader->next_cte++, .column_count = (uint32_t)rql_json_length(columns)};
 	struct rql_delim_scope *around = reader->delim;
 	struct rql_cte_scope cte = {.index = scope.cte, .next = reader->ctes};
-	/* An outer DELIM_GET below here would be taken for ours, and ours for another's. */
-	scope.nested = around || holds_operator(inner_json, "LOGICAL_DELIM_JOIN");
-	if (around)
-		around->nested = true;
-	struct rql_rel *outer = read_rel(reader, outer_json);
+	struct rql_rel *outer = read_rel(reader, outer_json); /* of a subquery inside another: reads the other's values */
 	if (!outer || !(scope.columns = RQL_NEW_ARRAY(reader->arena, struct rql_expr *, scope.column_count)))
 		return NULL;
 	scope.outer = cte.definition = outer;
@@ -687,8 +713,6 @@ static struct rql_rel *read_delim_join(struct rql_plan_reader *reader, struct js
 	struct rql_rel *join = NULL;
 	if (inner && ref)
 		join = comparison_join(reader, json, flipped ? inner : ref, flipped ? ref : inner);
-	if (join && scope.nested)
-		join = rql_plan_make_opaque(reader, join, "a correlated subquery inside another");
 	struct rql_rel *core = NULL;
 	if (join && rql_plan_decorrelate(reader, &scope, &join, flipped, &core)) {
 		core->children[flipped] = outer;

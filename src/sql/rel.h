@@ -88,7 +88,8 @@ enum rql_rel_kind {
 	RQL_REL_ORDER,     /* orders */
 	RQL_REL_TOP_N,     /* orders, limit, offset */
 	RQL_REL_LIMIT,     /* limit, offset */
-	RQL_REL_DISTINCT,  /* over all columns (DISTINCT ON is opaque) */
+	RQL_REL_DISTINCT,  /* over all columns */
+	RQL_REL_DISTINCT_ON, /* exprs, orders: of the rows with equal exprs the first by the orders; of several such any */
 	RQL_REL_WINDOW,    /* the input's columns, then exprs */
 	RQL_REL_SETOP,     /* setop: UNION ALL, UNION, EXCEPT [ALL], INTERSECT [ALL] */
 	RQL_REL_CTE,       /* children: definition, then the plan that uses it; cte index */
@@ -144,7 +145,7 @@ struct rql_rel {
 	const char **column_names; /* name in the table of each output column */
 	/* JOIN: conditions are conjuncts over (left columns, right columns); CROSS has none */
 	enum rql_join_type join;
-	/* ORDER, TOP_N */
+	/* ORDER, TOP_N, DISTINCT_ON: never none */
 	struct rql_order *orders;
 	uint32_t order_count;
 	/* TOP_N, LIMIT: UINT64_MAX means no limit */

@@ -30,7 +30,6 @@ struct rql_delim_scope {
 	const struct rql_rel *outer;
 	uint32_t column_count;
 	struct rql_expr **columns; /* over outer's columns */
-	bool nested;               /* another DELIM_JOIN was met inside: whose DELIM_GET is whose is not known then */
 };
 
 /* State of one parse. Running out of memory sets no_memory; what is returned is then NULL. */

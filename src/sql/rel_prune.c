@@ -154,7 +154,7 @@ static struct rql_rel *without(struct pruner *p, struct rql_rel *rel, const bool
 	return project;
 }
 
-/* FILTER, ORDER, TOP_N, LIMIT: what is wanted, and what they read themselves. */
+/* FILTER, ORDER, TOP_N, LIMIT, DISTINCT_ON: what is wanted, and what they read themselves. */
 static struct rql_rel *prune_passing(struct pruner *p, struct rql_rel *rel, struct columns *c)
 {
 	bool *wanted = RQL_NEW_ARRAY(p->arena, bool, c->count);
@@ -332,6 +332,7 @@ static struct rql_rel *prune(struct pruner *p, struct rql_rel *rel, struct colum
 	case RQL_REL_ORDER:
 	case RQL_REL_TOP_N:
 	case RQL_REL_LIMIT:
+	case RQL_REL_DISTINCT_ON:
 		out = prune_passing(p, rel, c);
 		break;
 	case RQL_REL_PROJECT:

@@ -105,6 +105,7 @@ const char *rql_rel_phrase(const struct rql_rel *rel)
 		[RQL_REL_TOP_N] = "an ORDER BY with LIMIT",
 		[RQL_REL_LIMIT] = "a LIMIT",
 		[RQL_REL_DISTINCT] = "a DISTINCT",
+		[RQL_REL_DISTINCT_ON] = "a DISTINCT ON",
 		[RQL_REL_WINDOW] = "a window function",
 		[RQL_REL_SETOP] = "a UNION, EXCEPT or INTERSECT",
 		[RQL_REL_CTE] = "a common table expression",

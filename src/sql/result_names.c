@@ -147,6 +147,7 @@ static const char *spelled(const struct rql_rel *rel, uint32_t column, const cha
 		case RQL_REL_LIMIT:
 		case RQL_REL_FILTER:
 		case RQL_REL_DISTINCT:
+		case RQL_REL_DISTINCT_ON:
 		case RQL_REL_SETOP:
 			rel = rel->children[0];
 			continue;

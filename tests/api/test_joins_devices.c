@@ -121,6 +121,39 @@ static void answers(void **state)
 	close_session(&s);
 }
 
+/* Subqueries over several tables: their rows are joined on the device before they are a side. */
+static void joined_sides(void **state)
+{
+	static const char *const queries[] = {
+		"SELECT b.s, count(*), sum(v) FROM a JOIN b ON a.k = b.k WHERE EXISTS (SELECT 1 FROM c JOIN b z ON z.k2 = c.k2 WHERE "
+		"c.k = a.k2 AND z.s <> a.s AND z.t < a.t) GROUP BY b.s ORDER BY b.s",
+		"SELECT a.s IN (SELECT z.s FROM c, b z WHERE z.k2 = c.k2 AND c.x < 60) x, count(*), sum(w) FROM a JOIN b ON a.k = b.k "
+		"GROUP BY ALL ORDER BY ALL",
+		"SELECT count(*), sum(v), sum(w) FROM a JOIN b ON a.k = b.k WHERE a.k2 NOT IN (SELECT z.k2 FROM b z LEFT JOIN c ON c.k2 = "
+		"z.k2 AND c.x > 20 WHERE c.x IS NULL)",
+		"SELECT q.s, count(*), sum(v), sum(x) FROM a LEFT JOIN (SELECT z.k, z.s, c.x FROM b z JOIN c ON z.k2 = c.k2 WHERE EXISTS "
+		"(SELECT 1 FROM b y WHERE y.k = c.k)) q ON q.k = a.k AND q.x < a.v GROUP BY ALL ORDER BY ALL",
+	};
+	struct session s;
+	(void)state;
+	if (!has_unit("compute"))
+		skip();
+	s = joins_session();
+	for (size_t i = 0; i < sizeof queries / sizeof *queries; i++) {
+		char explain[1024];
+		snprintf(explain, sizeof explain, "EXPLAIN %s", queries[i]);
+		same_there(s.con, queries[i]);
+		char *plan = rows_of(s.con, explain, NULL);
+		holds(plan, "with joined rows of ");
+		free(plan);
+	}
+	/* DISTINCT ON over rows that the device gives */
+	assert_true(same_on(s.con, "SELECT DISTINCT ON (a.k2) a.k2, a.v, b.w, b.s FROM a JOIN b ON a.k = b.k WHERE a.yes ORDER BY a.k2 "
+	                           "NULLS FIRST, b.w DESC NULLS LAST, a.v, b.s",
+	                    rows_there, __FILE__, __LINE__));
+	close_session(&s);
+}
+
 static const char reals[] = "[0.0, -0.0, 'nan', '-nan', 'inf', '-inf', 1.5, -1.5, NULL, 7e0, 12e0]::DOUBLE[]";
 
 /* l and r: reals of all kinds, and numbers of several types. */
@@ -154,6 +187,13 @@ static void computed_keys(void **state)
 		"SELECT l.n, count(*), count(v), sum(v) FROM l LEFT JOIN r ON l.d = r.d AND l.n < r.n GROUP BY ALL ORDER BY ALL",
 		"SELECT count(*), sum(l.n) FROM l SEMI JOIN r ON r.f = l.f AND r.v > 450",
 		"SELECT count(*), sum(n) FROM l WHERE f NOT IN (SELECT f FROM r WHERE v % 7 = 0 AND f IS NOT NULL)",
+		/* NULL equals NULL; correlated, where = has dropped the NULLs; with another key beside */
+		"SELECT count(*), sum(l.id) FROM l JOIN r y ON y.n = l.n WHERE EXISTS (SELECT 1 FROM r WHERE r.d IS NOT DISTINCT FROM l.d AND "
+		"v % 5 = 0)",
+		"SELECT l.k, count(*), sum(y.v) FROM l JOIN r y ON y.n = l.n WHERE NOT EXISTS (SELECT 1 FROM r WHERE r.f IS NOT DISTINCT FROM "
+		"l.f AND r.v % 90 = 3) GROUP BY ALL ORDER BY ALL",
+		"SELECT count(*), sum(l.id) FROM l JOIN r y ON y.n = l.n WHERE EXISTS (SELECT 1 FROM r WHERE r.d = l.d AND r.k = "
+		"l.k)",
 		"SELECT l.d IN (SELECT d FROM r WHERE d > 2) x, count(*) FROM l JOIN r y ON y.n = l.n GROUP BY ALL ORDER BY ALL",
 	};
 	struct session s;
@@ -426,7 +466,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(answers),
-		cmocka_unit_test(computed_keys),
+		cmocka_unit_test(joined_sides), cmocka_unit_test(computed_keys),
 		cmocka_unit_test(full_joins),
 		cmocka_unit_test(single_rows),
 		cmocka_unit_test(conditions),

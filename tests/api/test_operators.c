@@ -75,6 +75,16 @@ static void members(void **state)
 	     "WHERE b.k = a.k AND b.g <> a.n) ORDER BY ALL",
 	     NULL},
 		{"SELECT a.k, (SELECT max(c) FROM h WHERE h.k = a.k) FROM " F " ORDER BY ALL", NULL},
+		/* one inside another, which looks at the outermost rows, too */
+		{"SELECT id, k FROM f WHERE id < 4000 AND EXISTS (SELECT 1 FROM h WHERE h.k = f.k AND EXISTS (SELECT 1 FROM h AS j "
+	     "WHERE j.c = h.c AND j.t = f.t)) ORDER BY ALL",
+	     "RayQL shared rows"},
+		{"SELECT count(*), sum(id) FROM f WHERE NOT EXISTS (SELECT 1 FROM h WHERE h.k = f.k AND NOT EXISTS (SELECT 1 FROM h AS j "
+	     "WHERE j.g = h.g AND j.c < f.g AND j.t = f.t))",
+	     "RayQL shared rows"},
+		{"SELECT count(*), sum(id) FROM f WHERE g < (SELECT count(*) FROM h WHERE h.k = f.k AND h.c <= (SELECT max(j.c) FROM h AS "
+	     "j WHERE j.g = h.g AND j.t = f.t))",
+	     NULL},
 		{"WITH r AS (SELECT k, sum(d) AS v FROM f GROUP BY k) SELECT k, v FROM r WHERE v = (SELECT max(v) FROM r) "
 	     "ORDER BY ALL",
 	     NULL},
@@ -105,6 +115,37 @@ static void groups(void **state)
 	};
 	(void)state;
 	ask(questions);
+}
+
+/* The orders leave no doubt which row is the first of its group. */
+static void firsts(void **state)
+{
+	static const struct question questions[] = {
+		{"SELECT DISTINCT ON (k) k, id, t, d FROM f WHERE g > 3 ORDER BY k, d DESC, id LIMIT 200", "RayQL distinct on"},
+		{"SELECT DISTINCT ON (g, s) g, s, t, id FROM f ORDER BY t NULLS FIRST, id", "RayQL distinct on"},
+		{"SELECT DISTINCT ON (k % 7, left(t, 13)) t, k FROM f ORDER BY right(t, 2) DESC NULLS LAST, x * 2, k, id",
+	     "RayQL distinct on"},
+		{"SELECT count(*), sum(id), min(t) FROM (SELECT DISTINCT ON (s) id, t, k FROM f ORDER BY id DESC) AS q WHERE k > 9",
+	     "RayQL distinct on"},
+		{"SELECT DISTINCT ON (y) y, k, g, n FROM (SELECT y, k, g, count(*) AS n FROM h GROUP BY ALL) AS q "
+	     "ORDER BY y NULLS FIRST, n DESC, k, g",
+	     "RayQL distinct on"},
+		{"SELECT DISTINCT ON (h.g) h.g, f.id, h.c FROM f JOIN h ON f.k = h.k WHERE f.id < 300 ORDER BY h.g, f.id DESC, h.c",
+	     "RayQL distinct on"},
+		{"SELECT DISTINCT ON (k) k, id FROM f WHERE id < 0 ORDER BY id", NULL},
+		/* rows with equal keys are equal rows */
+		{"SELECT DISTINCT ON (s, g) s FROM f ORDER BY s", NULL},
+	};
+	struct session s = rows_session();
+	char *text;
+	(void)state;
+	ask(questions);
+	make_two(s.con);
+	text = explain(s.con, "SELECT DISTINCT ON (k) k, id FROM f ORDER BY k");
+	if (!strstr(text, "DISTINCT ON without an order of the rows with equal values"))
+		fail_msg("which row is the first is DuckDB's to say\n%s", text);
+	free(text);
+	close_session(&s);
 }
 
 static void set_operations(void **state)
@@ -206,7 +247,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(joins),          cmocka_unit_test(members), cmocka_unit_test(groups),
 		cmocka_unit_test(set_operations), cmocka_unit_test(decimals), cmocka_unit_test(strings),
-		cmocka_unit_test(mixed),
+		cmocka_unit_test(mixed),          cmocka_unit_test(firsts),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -104,7 +104,7 @@ struct dt_pred {
 	struct dt_pred *a, *b;
 };
 enum dt_wrap { DT_PLAIN, DT_CTE, DT_FILTER_ABOVE, DT_AGGREGATE_ABOVE, DT_UNION, DT_WINDOW, DT_GROUP_ABOVE, DT_LIMIT_ABOVE,
-	DT_DISTINCT_ABOVE, DT_SCALAR_BESIDE, DT_JOINED, DT_SETOP, DT_WRAPS };
+	DT_DISTINCT_ABOVE, DT_FIRST_ABOVE, DT_SCALAR_BESIDE, DT_JOINED, DT_SETOP, DT_WRAPS };
 enum dt_group_style { DT_GROUP_EXPRESSIONS, DT_GROUP_NUMBERS, DT_GROUP_ALL, DT_GROUP_ALIASES };
 struct dt_order {
 	uint32_t item; /* keys first, then aggregates */
@@ -128,11 +128,11 @@ struct dt_select {
 	struct dt_order order[DT_MAX_KEYS + DT_MAX_AGGS];
 	int64_t limit, offset; /* -1: none */
 	enum dt_wrap wrap;
-	uint32_t how; /* DT_JOINED, DT_SETOP: which join or operation */
+	uint32_t how; /* DT_JOINED, DT_SETOP, DT_FIRST_ABOVE: which join, operation or columns */
 	uint32_t dropped_keys, dropped_aggs, dropped_where, dropped_having, dropped_order;
 	bool eligible; /* generated so that a view answers it */
 };
-/* Malloc'ed. limited: with LIMIT and OFFSET. */
+/* Malloc'ed. limited: with LIMIT and OFFSET, or with DISTINCT ON: else all rows that these choose from. */
 char *dt_select_print(const struct dt_select *s, bool limited);
 /* For column c of the answer: may it differ by rounding? and is it the o-th ORDER BY item? (-1: no) */
 bool dt_select_approximate(const struct dt_select *s, uint32_t column);

@@ -709,15 +709,45 @@ static const struct dt_item *partner_of(struct making *m, const struct dt_table 
 	return NULL;
 }
 
-/* FROM and WHERE of a subquery over two columns of a table, e_a and e_b, maybe with a condition and a second correlation. */
+/* The rows of a subquery: two columns of a table, e_a and *b as e_b, or *b of a dimension that the table is joined with,
+ * whose key comes twice at most. */
+static const char *subquery_rows(struct making *m, const struct dt_source *source, const struct dt_table *t,
+                                 const struct dt_item *a, const struct dt_item **b)
+{
+	static const char *const joins[] = {"JOIN", "JOIN", "LEFT JOIN", "SEMI JOIN", "ANTI JOIN"};
+	const uint32_t other = dt_below(m->r, source->all_count), kind = dt_below(m->r, 5);
+	const struct dt_table *d = &source->all[other];
+	const struct dt_item *key = other && dt_chance(m->r, 40) ? partner_of(m, t, &d->columns[0].item) : NULL;
+	const struct dt_table *of = key && kind < 3 ? d : t;
+	*b = &of->columns[dt_below(m->r, of->column_count)].item;
+	if (!key)
+		return dt_printf(m->arena, "(SELECT %s AS e_a, %s AS e_b FROM %s)", a->text, (*b)->text, t->name);
+	return dt_printf(m->arena, "(SELECT x.%s AS e_a, %s.%s AS e_b FROM %s AS x %s %s AS y ON x.%s = y.%s)", a->text,
+	                 of == d ? "y" : "x", (*b)->text, t->name, joins[kind], d->name, key->text, d->columns[0].item.text);
+}
+
+/* A subquery within the subquery whose column e_b is, which may look at the outermost rows, too; NULL: there is none. */
+static const char *subquery_within(struct making *m, const struct dt_source *source, const struct dt_item *b)
+{
+	const struct dt_table *t = &source->all[dt_below(m->r, source->all_count)];
+	const struct dt_item *a = partner_of(m, t, b);
+	const struct dt_item *outer = &source->columns[dt_below(m->r, source->column_count)];
+	const struct dt_item *other = partner_of(m, t, outer);
+	if (!a)
+		return NULL;
+	return dt_printf(m->arena, "%sEXISTS (SELECT 1 FROM (SELECT %s AS n_a, %s AS n_b FROM %s) AS n WHERE n_a = e_b%s)",
+	                 dt_chance(m->r, 40) ? "NOT " : "", a->text, other ? other->text : a->text, t->name,
+	                 other && dt_chance(m->r, 60) ? dt_printf(m->arena, " AND n_b %s %s", comparison(m), outer->text) : "");
+}
+
+/* FROM and WHERE of a subquery over two columns, e_a and e_b, maybe with a condition and a second correlation. */
 static const char *subquery_from(struct making *m, const struct dt_source *source, const struct dt_table *t,
                                  const struct dt_item *a, const char *correlation)
 {
-	const struct dt_item *b = &t->columns[dt_below(m->r, t->column_count)].item;
+	const struct dt_item *b;
+	const char *text = dt_printf(m->arena, "FROM %s AS e", subquery_rows(m, source, t, a, &b));
 	struct dt_item named = *b;
 	named.text = "e_b";
-	const char *text =
-		dt_printf(m->arena, "FROM (SELECT %s AS e_a, %s AS e_b FROM %s) AS e", a->text, b->text, t->name);
 	const char *word = " WHERE ";
 	if (correlation) {
 		text = dt_printf(m->arena, "%s%s%s", text, word, correlation);
@@ -730,9 +760,10 @@ static const char *subquery_from(struct making *m, const struct dt_source *sourc
 	if (correlation && dt_chance(m->r, 15)) {
 		const struct dt_item *other = &source->columns[dt_below(m->r, source->column_count)];
 		if (other->class == b->class)
-			text = dt_printf(m->arena, "%s%s%s %s e_b", text, word, other->text, comparison(m));
+			text = dt_printf(m->arena, "%s%s%s %s e_b", text, word, other->text, comparison(m)), word = " AND ";
 	}
-	return text;
+	const char *within = dt_chance(m->r, 12) ? subquery_within(m, source, b) : NULL;
+	return within ? dt_printf(m->arena, "%s%s%s", text, word, within) : text;
 }
 
 /* EXISTS, IN and what is like them, over a table of the world; NULL: there is none. */
@@ -742,7 +773,7 @@ static const char *within_text(struct making *m, const struct dt_source *source)
 	const struct dt_table *t = &source->all[dt_below(m->r, source->all_count)];
 	const struct dt_item *a = dt_chance(m->r, 50) ? &t->columns[0].item : partner_of(m, t, c);
 	uint32_t kind = dt_below(m->r, 13);
-	if (!a || a->class != c->class || a->class == DT_REAL)
+	if (!a || a->class != c->class)
 		return NULL;
 	const char *equal = dt_printf(m->arena, "%s %s e_a", c->text, dt_chance(m->r, 90) ? "=" : "IS NOT DISTINCT FROM");
 	if (kind < 3)

@@ -211,8 +211,8 @@ static enum dt_wrap wrap_of(const struct dt_select *s)
 {
 	if (s->wrap == DT_JOINED && !joins_once(s))
 		return DT_CTE;
-	if (s->wrap == DT_LIMIT_ABOVE)
-		return any_approximate(s) ? DT_CTE : DT_LIMIT_ABOVE;
+	if (s->wrap == DT_LIMIT_ABOVE || s->wrap == DT_FIRST_ABOVE)
+		return any_approximate(s) ? DT_CTE : s->wrap;
 	if (s->wrap != DT_PLAIN && s->wrap != DT_CTE && s->wrap != DT_UNION && !exact_name(s))
 		return DT_CTE;
 	return s->wrap;
@@ -275,6 +275,45 @@ static void put_setop(struct dt_text *out, const struct dt_select *s)
 	put_exact(out, s, !(s->how & 8));
 }
 
+/* The first row of each value of one or two columns: the columns of the select list that say which it is, the values'
+ * first. Without a third kind DuckDB may choose any, of all that are equal in them, too. Their number. */
+static uint32_t first_columns(const struct dt_select *s, uint32_t *columns, uint32_t *keys)
+{
+	uint32_t items[DT_MAX_KEYS + DT_MAX_AGGS], n = visible_items(s, items);
+	*keys = 1 + (n > 2 && s->how % 3 == 0);
+	uint32_t count = *keys + s->how / 12;
+	count = count < n ? count : n;
+	for (uint32_t i = 0; i < count; i++)
+		columns[i] = (i + s->how) % n;
+	return count;
+}
+
+static const char *name_at(const struct dt_select *s, uint32_t column)
+{
+	uint32_t items[DT_MAX_KEYS + DT_MAX_AGGS];
+	visible_items(s, items);
+	return item_at(s, items[column])->name;
+}
+
+static void put_firsts(struct dt_text *out, const struct dt_select *s)
+{
+	uint32_t columns[DT_MAX_KEYS + DT_MAX_AGGS], keys;
+	first_columns(s, columns, &keys);
+	dt_put(out, "SELECT DISTINCT ON (%s", name_at(s, columns[0]));
+	if (keys > 1)
+		dt_put(out, ", %s", name_at(s, columns[1]));
+	dt_put(out, ") * FROM (");
+}
+
+static void put_first_order(struct dt_text *out, const struct dt_select *s)
+{
+	static const char *const nulls[] = {"", " NULLS FIRST", " NULLS LAST"};
+	uint32_t columns[DT_MAX_KEYS + DT_MAX_AGGS], keys, n = first_columns(s, columns, &keys);
+	for (uint32_t i = 0; i < n; i++)
+		dt_put(out, "%s%s%s%s", i ? ", " : " ORDER BY ", name_at(s, columns[i]), (s->how + i) % 2 ? " DESC" : "",
+		       nulls[(s->how / 2 + i) % 3]);
+}
+
 char *dt_select_print(const struct dt_select *s, bool limited)
 {
 	struct dt_text out = {0};
@@ -283,6 +322,12 @@ char *dt_select_print(const struct dt_select *s, bool limited)
 	switch (wrap) {
 	case DT_CTE:
 		dt_put(&out, "WITH q AS (");
+		break;
+	case DT_FIRST_ABOVE:
+		if (limited)
+			put_firsts(&out, s);
+		else
+			dt_put(&out, "SELECT * FROM (");
 		break;
 	case DT_FILTER_ABOVE:
 	case DT_LIMIT_ABOVE:
@@ -338,6 +383,8 @@ char *dt_select_print(const struct dt_select *s, bool limited)
 		dt_put(&out, " WHERE %s IS NOT NULL", exact);
 	else if (wrap == DT_GROUP_ABOVE)
 		dt_put(&out, " GROUP BY %s", exact);
+	else if (wrap == DT_FIRST_ABOVE && limited)
+		put_first_order(&out, s);
 	else if (wrap == DT_LIMIT_ABOVE)
 		dt_put(&out, " ORDER BY ALL%s", limited ? " LIMIT 7" : "");
 	return out.data;
@@ -357,7 +404,10 @@ bool dt_select_approximate(const struct dt_select *s, uint32_t column)
 uint32_t dt_select_order(const struct dt_select *s, uint32_t *columns)
 {
 	uint32_t items[DT_MAX_KEYS + DT_MAX_AGGS], n = 0;
-	if (wrap_of(s) == DT_LIMIT_ABOVE) {
+	if (wrap_of(s) == DT_FIRST_ABOVE) {
+		uint32_t keys;
+		n = first_columns(s, columns, &keys);
+	} else if (wrap_of(s) == DT_LIMIT_ABOVE) {
 		uint32_t all = visible_items(s, items);
 		for (; n < all; n++)
 			columns[n] = n;
@@ -371,5 +421,6 @@ uint32_t dt_select_order(const struct dt_select *s, uint32_t *columns)
 
 bool dt_select_limited(const struct dt_select *s)
 {
-	return wrap_of(s) == DT_LIMIT_ABOVE || (wrap_of(s) == DT_PLAIN && (s->limit >= 0 || s->offset >= 0));
+	return wrap_of(s) == DT_LIMIT_ABOVE || wrap_of(s) == DT_FIRST_ABOVE ||
+	       (wrap_of(s) == DT_PLAIN && (s->limit >= 0 || s->offset >= 0));
 }

@@ -42,6 +42,7 @@ static const char *const queries[] = {
 	"SELECT a FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.k = t.b AND u.n < t.s)",
 	"SELECT a, (SELECT max(k) FROM u WHERE u.k < t.b), a IN (SELECT k FROM u) FROM t",
 	"SELECT DISTINCT b FROM t",
+	"SELECT DISTINCT ON (b) b, a FROM t ORDER BY b, a DESC NULLS FIRST",
 	"SELECT a FROM t UNION SELECT k FROM u",
 	"SELECT a FROM t UNION ALL SELECT k FROM u",
 	"SELECT a FROM t EXCEPT SELECT k FROM u",

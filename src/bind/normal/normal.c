@@ -11,6 +11,8 @@ rql_status rql_plan_normalise(const struct rql_plan_context *ctx, struct rql_are
 	rel = rel ? rql_rel_push_filters(arena, rel) : NULL;
 	rel = rel ? rql_plan_exists_extremes(arena, rel) : NULL;
 	rel = rel ? rql_rel_prune(arena, rel) : NULL;
+	if (rel && !rql_plan_plain_equalities(arena, rel))
+		rel = NULL;
 	if (!rel)
 		return rql_error_memory(err, rql_arena_bytes(arena), "a plan");
 	*root = rel;

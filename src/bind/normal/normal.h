@@ -26,5 +26,7 @@ bool rql_plan_fold_call(const struct rql_expr *call, struct rql_value *out);
 struct rql_rel *rql_plan_simplify(struct rql_arena *arena, struct rql_rel *root);
 /* exists_extremes.c: semi and anti joins with one comparison beyond their keys as joins with groups. NULL: out of memory. */
 struct rql_rel *rql_plan_exists_extremes(struct rql_arena *arena, struct rql_rel *root);
+/* equalities.c: IS NOT DISTINCT FROM becomes = in joins where that says the same. false: out of memory. */
+bool rql_plan_plain_equalities(struct rql_arena *arena, struct rql_rel *root);
 
 #endif

@@ -43,8 +43,9 @@ static uint32_t value_field(struct rql_scan_coder *c, const struct rql_scan_emit
 		field = emit->canonical ? canonical_field(c, v) : real_field(c, v);
 	else
 		field = distance(c, v, emit->column->kind == RQL_STORE_CODED ? -1 : emit->column->least - 1, emit->bits);
-	return v.valid ? rql_spirv_select(&c->m, emit->bits == 32 ? RQL_SPIRV_U32 : RQL_SPIRV_U64, v.valid, field,
-	                                  zero_of(c, emit->bits))
+	/* 1 is the complement of a NaN's bits, of which only one stands for all. */
+	uint32_t null = emit->null_value ? rql_spirv_u64(&c->m, 1) : zero_of(c, emit->bits);
+	return v.valid ? rql_spirv_select(&c->m, emit->bits == 32 ? RQL_SPIRV_U32 : RQL_SPIRV_U64, v.valid, field, null)
 	               : field;
 }
 

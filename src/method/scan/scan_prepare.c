@@ -628,7 +628,8 @@ static rql_status bind_emits(struct binding *b)
 		*emit = (struct rql_scan_emit){.column = &r->gives->columns[i],
 		                               .bits = rql_form_bits(&r->gives->columns[i]),
 		                               .offset = rql_form_offset(r->gives, i),
-		                               .canonical = r->outputs[i].canonical};
+		                               .canonical = r->outputs[i].canonical,
+		                               .null_value = r->outputs[i].null_value};
 		if (r->outputs[i].part_count) {
 			RQL_TRY(bind_key(b, &r->outputs[i], emit));
 			continue;
