@@ -239,6 +239,7 @@ static void inserts_are_appended(void **state)
 		"INSERT INTO t VALUES (1, 2, 'returned', 3) RETURNING a",
 		"BEGIN; INSERT INTO t VALUES (1, 1, 'x', 1); INSERT INTO t VALUES (2, 2, 'y', 2); COMMIT",
 		"BEGIN; INSERT INTO t VALUES (1, 1, 'x', 1); DELETE FROM other; COMMIT",
+		"PREPARE i AS INSERT INTO t VALUES (1, 1, 'prepared', $1); EXECUTE i(4)",
 		"INSERT INTO t SELECT range % 3, range, 'many', range / 3 FROM range(250000)",
 	};
 	struct world *w = *state;
@@ -282,7 +283,9 @@ static void other_writes_are_not(void **state)
 		"MERGE INTO p USING (SELECT 1 AS k, 5 AS x) n ON p.k = n.k WHEN MATCHED THEN UPDATE SET x = n.x",
 		"TRUNCATE t",
 		"CREATE OR REPLACE TABLE t AS SELECT 1 AS a, 2::BIGINT AS v, 'x' AS s, 1.5::DOUBLE AS d",
-		"PREPARE i AS INSERT INTO t VALUES (1, 1, 'prepared', 1); EXECUTE i",
+		"PREPARE i AS INSERT OR REPLACE INTO p VALUES (1, 6); EXECUTE i",
+		"PREPARE j AS INSERT INTO p VALUES (9, $1) ON CONFLICT DO NOTHING; EXECUTE j(3)",
+		"PREPARE k AS DELETE FROM t WHERE v = 7; EXECUTE k",
 	};
 	struct world *w = *state;
 	struct rql_error err = {0};
