@@ -339,12 +339,17 @@ uint64_t rql_placements_bytes(const struct rql_device *device, bool movable)
 /* ---- giving way ---- */
 uint64_t rql_placements_evict(const struct rql_device *device, uint64_t bytes, uint64_t since)
 {
+	return rql_placements_evict_kind(device, NULL, bytes, since);
+}
+
+uint64_t rql_placements_evict_kind(const struct rql_device *device, const char *kind, uint64_t bytes, uint64_t since)
+{
 	struct rql_placed *doomed = NULL;
 	uint64_t freed = 0;
 	pthread_mutex_lock(&lock);
 	for (struct rql_placed *p = oldest, *newer; p && freed < bytes; p = newer) {
 		newer = p->newer;
-		if (p->device != device || p->wanted_ns >= since)
+		if (p->device != device || p->wanted_ns >= since || (kind && strcmp(p->place.kind, kind) != 0))
 			continue;
 		freed += p->placement->bytes;
 		disown(p, &doomed);

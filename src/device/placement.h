@@ -57,6 +57,8 @@ uint64_t rql_placements_bytes(const struct rql_device *device, bool movable);
  * many were. Those that were wanted at `since` (rql_now_ns) or later stay: whoever needs room must not lose what it is
  * about to read. */
 uint64_t rql_placements_evict(const struct rql_device *device, uint64_t bytes, uint64_t since);
+/* ... of those of one kind. */
+uint64_t rql_placements_evict_kind(const struct rql_device *device, const char *kind, uint64_t bytes, uint64_t since);
 /* A device has failed: nobody finds what the owner has there any more, and it is freed when its last user is done. */
 void rql_placements_forget(const void *owner, const struct rql_device *device);
 /* The same, and the reason is remembered for all the owner's kept places there. Of two the first stays: what follows it

@@ -78,7 +78,7 @@ static char *prepared_text(struct rql_session *s, const char *name)
 {
 	struct rql_strbuf sql = {0};
 	char *text = NULL;
-	rql_strbuf_put(&sql, "SELECT statement FROM duckdb_prepared_statements() WHERE lower(name) = lower(");
+	rql_strbuf_put(&sql, "SELECT statement FROM system.main.duckdb_prepared_statements() WHERE system.main.lower(name) = system.main.lower(");
 	rql_strbuf_put_literal(&sql, name, strlen(name));
 	rql_strbuf_put(&sql, ")");
 	if (!s->txn.failed && !rql_host_watched(s->host) && !sql.failed &&

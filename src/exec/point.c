@@ -1,5 +1,6 @@
 /* Prepared statements that ask for one key. */
 #include "exec/point.h"
+#include "column/text.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -12,8 +13,8 @@ void rql_point_clear(struct rql_point *point)
 	*point = (struct rql_point){0};
 }
 
-/* Can any column that has it be asked for it? Dates and times that are infinite, and NaN, are left to whoever binds
- * them. */
+/* Can any column of the type be asked for it? Dates and times that are infinite, NaN and texts that are none are left to
+ * whoever binds them. */
 static bool can_be_sought(const struct rql_value *value)
 {
 	const enum rql_type_id id = value->type.id;
@@ -23,7 +24,9 @@ static bool can_be_sought(const struct rql_value *value)
 		return false;
 	if (rql_type_is_real(value->type))
 		return !isnan(value->real);
-	if (id == RQL_TYPE_VARCHAR || id == RQL_TYPE_BLOB)
+	if (id == RQL_TYPE_VARCHAR)
+		return rql_text_is_utf8(value->string.data, value->string.length);
+	if (id == RQL_TYPE_BLOB)
 		return true;
 	if (!rql_type_is_integral(value->type) || value->integer < least || value->integer > greatest)
 		return false;

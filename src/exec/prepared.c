@@ -22,6 +22,7 @@ struct rql_prepared_query {
 	struct rql_columns *names; /* what the columns are called (the types are not theirs); NULL: not known yet */
 	uint64_t schema_epoch, session_epoch; /* of the names */
 	uint64_t meaning, variables; /* of the session, when stmt was bound */
+	bool executes; /* EXECUTE: of whatever has that name when it runs */
 	struct rql_point_place *places; /* [count], in the text with the values of now */
 	struct rql_point point;
 };
@@ -63,6 +64,9 @@ static rql_status prepare_host(struct rql_prepared_query *q, struct rql_error *e
 	q->meaning = rql_host_meaning(q->s->host);
 	q->variables = q->s->variables;
 	q->kind = rql_host_stmt_class(q->stmt);
+	char *name = rql_executed_name(q->sql);
+	q->executes = name != NULL;
+	free(name);
 	q->count = rql_host_stmt_parameters(q->stmt);
 	return RQL_OK;
 }
@@ -394,7 +398,7 @@ static rql_status execute_select(const struct rql_call *call, struct rql_prepare
 static void follow_settings(struct rql_prepared_query *q)
 {
 	uint64_t meaning = rql_host_meaning(q->s->host);
-	if (q->meaning == meaning && q->variables == q->s->variables)
+	if (!q->executes && q->meaning == meaning && q->variables == q->s->variables)
 		return;
 	rql_host_stmt_free(q->stmt);
 	rql_columns_release(q->names);

@@ -2,6 +2,7 @@
  * much costs a
  * rebuild, too little would cost a wrong answer. */
 #include "exec/exec_internal.h"
+#include "exec/text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -272,9 +273,9 @@ void rql_effects_of_executed(const char *prepared, struct rql_effects *out)
 {
 	struct scan s = {.sql = prepared};
 	next(&s);
-	if (is_query(&s)) {
+	if (is_query(&s)) { /* a writing one begins with WITH: nobody looks for what it names */
 		*out = (struct rql_effects){0};
-		look_inside(&out->set, prepared);
+		out->set.everything = rql_text_class(prepared) != RQL_HOST_SELECT;
 	} else {
 		rql_effects_of(prepared, changes_rows(&s) ? RQL_HOST_WRITE : RQL_HOST_OTHER, out);
 	}

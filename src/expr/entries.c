@@ -24,8 +24,11 @@ struct rql_entry *rql_entry_value(struct rql_arena *arena)
 struct rql_entry *rql_entry_text(struct rql_arena *arena, const char *data, uint32_t length)
 {
 	struct rql_entry *e = new_entry(arena, RQL_ENTRY_OP_CONSTANT, RQL_ENTRY_TEXT);
-	if (e)
-		e->text = rql_string_make(data, length);
+	/* What is made of it may outlive the statement: results hold its bytes. */
+	const char *copy = e ? rql_arena_strndup(arena, data, length) : NULL;
+	if (!copy)
+		return NULL;
+	e->text = rql_string_make(copy, length);
 	return e;
 }
 

@@ -31,7 +31,7 @@ enum rql_entry_kind rql_entry_kind(const struct rql_entry *e);
  * Each gives NULL when there is no memory, when an argument is NULL, or when it is not for it: kinds that do not fit,
  * integers that might leave 64 bits. A node has one parent. */
 struct rql_entry *rql_entry_value(struct rql_arena *arena); /* the entry itself */
-struct rql_entry *rql_entry_text(struct rql_arena *arena, const char *data, uint32_t length); /* borrowed */
+struct rql_entry *rql_entry_text(struct rql_arena *arena, const char *data, uint32_t length); /* copied */
 struct rql_entry *rql_entry_integer(struct rql_arena *arena, int64_t value);
 struct rql_entry *rql_entry_truth(struct rql_arena *arena, bool value);
 struct rql_entry *rql_entry_null(struct rql_arena *arena, enum rql_entry_kind kind);

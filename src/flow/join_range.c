@@ -6,10 +6,17 @@
 #include <string.h>
 #include "flow/join_internal.h"
 #include "flow/places.h"
+#include "host/host.h"
+#include "sql/rel.h"
 
 /* A key with fewer rows than this: they are tested one by one. */
 #define FEW_OF_KEY 16u
 #define SAMPLED 4096u /* rows that look up */
+
+struct bounds {
+	uint64_t places[2][RQL_VECTOR_ROWS];
+	uint64_t live[RQL_VECTOR_WORDS]; /* rows that have all bounds */
+};
 
 /* ---- before the rows ---- */
 
@@ -38,9 +45,32 @@ static double rows_of_key(const struct joining *j)
 	return asked ? (double)found / (double)asked : 0;
 }
 
+static void load_bounds(const struct joining *j, uint64_t at, uint32_t n, struct bounds *b);
+
+/* Has a row that looks up no key, or no value? DuckDB 1.5 lets such rows of an ASOF join with keys find some, since it
+ * tests the NULLs of other conditions than it means to: then the answer is its own. */
+static bool nulls_find(const struct joining *j)
+{
+	const struct rql_key_side *side = &j->words.sides[1];
+	struct bounds b;
+	if (!j->asof || !j->keys.key_count || rql_plan_dialect_of(rql_host_library_version()) == RQL_PLAN_2)
+		return false;
+	for (uint64_t at = 0; at < side->set->rows; at += RQL_VECTOR_ROWS) {
+		uint32_t n = side->set->rows - at < RQL_VECTOR_ROWS ? (uint32_t)(side->set->rows - at) : RQL_VECTOR_ROWS;
+		load_bounds(j, at, n, &b);
+		for (uint32_t i = 0; i < n; i++)
+			if (!(b.live[i >> 6] >> (i & 63) & 1) || rql_key_is_none(side, at + i))
+				return true;
+	}
+	return false;
+}
+
 rql_status rql_range_make(struct joining *j)
 {
 	struct rql_join_keys *k = &j->keys;
+	if (nulls_find(j))
+		return rql_error_set(j->r->err, RQL_ERROR_UNSUPPORTED,
+		                     "a row of an ASOF join with keys has a NULL, which finds a row in this DuckDB");
 	if (k->key_count && !j->asof && rows_of_key(j) < FEW_OF_KEY) {
 		for (uint32_t i = 0; i < k->range.condition_count; i++)
 			k->rest[k->rest_count++] = k->range.conditions[i];
@@ -53,11 +83,6 @@ rql_status rql_range_make(struct joining *j)
 }
 
 /* ---- looking up ---- */
-
-struct bounds {
-	uint64_t places[2][RQL_VECTOR_ROWS];
-	uint64_t live[RQL_VECTOR_WORDS]; /* rows that have all bounds */
-};
 
 static void load_bounds(const struct joining *j, uint64_t at, uint32_t n, struct bounds *b)
 {
@@ -109,9 +134,9 @@ static struct rql_key_rows within(const struct joining *j, struct rql_key_rows o
 static struct rql_key_rows nearest(const struct joining *j, struct rql_key_rows in)
 {
 	const struct rql_sorted *s = &j->sorted;
-	uint32_t end = in.first + in.count, at = j->keys.range.bounds[1] ? end - 1 : in.first;
-	while (at + 1 < end && s->places[at + 1] == s->places[at])
-		at++;
+	uint32_t end = in.first + in.count, at = end - 1;
+	if (!j->keys.range.bounds[1])
+		at = rql_sorted_find(s, in, s->places[in.first], true) - 1;
 	return (struct rql_key_rows){s->rows[at], 1};
 }
 

@@ -292,6 +292,7 @@ static bool keep_columns(const struct building *b, const struct chain *outer, co
 	out->columns[0] = probe->columns[probe_key];
 	out->form[0] = probe->form[probe_key];
 	out->form[0].nullable |= step->full;
+	out->form[0].of.has_total = false; /* its rows may come again */
 	columns[out->column_count++] = (struct rql_pair_column){.column = probe_key};
 	return true;
 }

@@ -187,6 +187,8 @@ static void every_write_is_noticed(void **state)
 		"MERGE INTO t USING (SELECT 2 AS a) s ON t.a = s.a WHEN MATCHED THEN UPDATE SET v = 0",
 		"COPY t FROM '%s/one.csv' (HEADER false)",
 		"PREPARE p AS INSERT INTO t VALUES (4, 'g4', 4); EXECUTE p",
+		"PREPARE p2 AS WITH x AS (SELECT 9 AS q) INSERT INTO t SELECT q, 'g9', q FROM x; EXECUTE p2",
+		"PREPARE p3 AS WITH x AS (SELECT 9 AS q) DELETE FROM t WHERE a IN (SELECT q FROM x); EXECUTE p3",
 		"BEGIN; INSERT INTO t VALUES (1, 'g1', 7); COMMIT",
 		"EXPLAIN ANALYZE INSERT INTO t VALUES (1, 'g1', 7)",
 		"INSERT INTO t VALUES (1, 'g1', 7) RETURNING v",
@@ -243,6 +245,28 @@ static void views_in_schemas(void **state)
 	close_session(&s);
 }
 
+/* EXECUTE writes what the name means when it runs, also where it was prepared before. */
+static void a_name_is_prepared_anew(void **state)
+{
+	(void)state;
+	struct session s = open_session(NULL, NULL);
+	rayql_statement *execute = NULL;
+	make_table(s.con, "t", 1000);
+	run(s.con, "CREATE TABLE other(a INTEGER, g VARCHAR, v INTEGER)");
+	run(s.con, "CREATE MATERIALIZED VIEW v AS SELECT g, sum(v), count(*) FROM t GROUP BY g");
+	run(s.con, "PREPARE \"my stmt\" AS INSERT INTO t VALUES (1, 'g1', 7)");
+	assert_int_equal(rayql_prepare(s.con, "EXECUTE \"my stmt\"", &execute, NULL), RAYQL_OK);
+	run(s.con, "DEALLOCATE \"my stmt\"; PREPARE \"my stmt\" AS INSERT INTO other VALUES (1, 'g1', 7)");
+	expect(s.con, "SELECT sum(v), count(*) FROM t", "cube", NULL);
+	char *before = rows_of(s.con, "SELECT count(*) FROM (SELECT v FROM t LIMIT 1000000)", NULL);
+	assert_int_equal(rayql_execute(execute, NULL, NULL), RAYQL_OK);
+	expect(s.con, "SELECT count(*) FROM other", NULL, "1\n");
+	expect(s.con, "SELECT count(*) FROM t", NULL, before);
+	free(before);
+	rayql_statement_free(execute);
+	close_session(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -251,6 +275,7 @@ int main(void)
 		cmocka_unit_test(errors),
 		cmocka_unit_test(plain_sql_around_views),
 		cmocka_unit_test(every_write_is_noticed),
+		cmocka_unit_test(a_name_is_prepared_anew),
 		cmocka_unit_test(views_in_schemas),
 	};
 	return cmocka_run_group_tests(tests, NULL, remove_scratch);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "flow/keys.h"
+#include "host/host.h"
 
 /* The release build draws them all; with a sanitizer each kind comes up as well, at four times the price. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -553,6 +554,8 @@ static void make_asof(struct world *w, struct join_case *j, bool large)
 
 static void test_asof_joins(void **state)
 {
+	const bool of_duckdb_2 = rql_plan_dialect_of(rql_host_library_version()) == RQL_PLAN_2;
+	int compared = 0;
 	(void)state;
 	for (int round = 0; round < ROUNDS; round++) {
 		struct world w;
@@ -562,12 +565,18 @@ static void test_asof_joins(void **state)
 		open_world(&w);
 		make_asof(&w, &j, round < 3);
 		asof_by_loops(&j, &expected);
-		if (rql_rowset_join(&w.r, &j.rel, j.sets, &out) != RQL_OK)
+		rql_status status = rql_rowset_join(&w.r, &j.rel, j.sets, &out);
+		const bool left = status == RQL_ERROR_UNSUPPORTED; /* to DuckDB 1.5: a NULL beside keys */
+		if (status != RQL_OK && (!left || of_duckdb_2 || j.rel.expr_count == 1))
 			fail_msg("ASOF join, round %d: %s", round, rql_error_message(&w.err));
-		rows_of(&out, &got);
-		same_rows(&got, &expected, "ASOF join", round);
+		if (!left) {
+			rows_of(&out, &got);
+			same_rows(&got, &expected, "ASOF join", round);
+			compared++;
+		}
 		close_world(&w);
 	}
+	assert_true(compared > ROUNDS / 4);
 }
 
 /* ---- many points: parts, steps, and rows that are in order already ---- */

@@ -2,6 +2,7 @@
 #include "bind/relation/codes_values.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include "bind/relation/codes.h"
 #include "bind/relation/codes_memo.h"
 #include "device/placement.h"
@@ -10,6 +11,7 @@
 /* Values of fewer entries are made again faster than they are found. */
 #define LEAST_ENTRIES 4096u
 #define PART_OF_LIMIT 16u
+#define KIND "values"
 
 struct values {
 	struct rql_placement placement;
@@ -41,7 +43,7 @@ static bool print(struct rql_strbuf *out, const struct rql_dimension *d, const s
 
 static struct rql_place place_of(const struct rql_dimension *d, struct rql_strbuf *text)
 {
-	return (struct rql_place){.owner = d->watch, .kind = "values", .key = rql_strbuf_text(text)};
+	return (struct rql_place){.owner = d->watch, .kind = KIND, .key = rql_strbuf_text(text)};
 }
 
 static bool may_be_shared(const struct rql_plan_context *ctx, const struct rql_dimension *d)
@@ -61,7 +63,7 @@ static void destroy(struct rql_placement *placement)
 	free(v);
 }
 
-/* Those that nobody has read longest make room. */
+/* Those of them that nobody has read longest make room. */
 static bool has_room(struct rql_device *cpu, const struct rql_budget *budget, uint64_t bytes)
 {
 	const uint64_t limit = budget ? atomic_load(&budget->limit) : 0;
@@ -69,11 +71,11 @@ static bool has_room(struct rql_device *cpu, const struct rql_budget *budget, ui
 	if (bytes > most)
 		return false;
 	if (used + bytes > most)
-		(void)rql_placements_evict(cpu, used + bytes - most, rql_now_ns());
+		(void)rql_placements_evict_kind(cpu, KIND, used + bytes - most, rql_now_ns());
 	return atomic_load(&kept_bytes) + bytes <= most;
 }
 
-/* What does not fit is forgotten again, but that it does not is known. */
+/* What does not fit is forgotten again. That it does not is known until its place gives way: then it is tried anew. */
 static void forget(struct values *v)
 {
 	rql_arena_free(v->arena);
@@ -81,19 +83,21 @@ static void forget(struct values *v)
 	v->complete = false;
 }
 
-static void charge(struct values *v, struct rql_device *cpu, struct rql_budget *budget)
+static void charge(struct values *v, const char *key, struct rql_device *cpu, struct rql_budget *budget)
 {
 	const uint64_t bytes = v->complete ? rql_arena_bytes(v->arena) : 0;
 	struct rql_error why = {0};
-	if (!bytes || !has_room(cpu, budget, bytes) ||
-	    (budget && rql_budget_charge(budget, bytes, "functions of strings", &why) != RQL_OK))
+	if (bytes && has_room(cpu, budget, bytes) &&
+	    (!budget || rql_budget_charge(budget, bytes, "functions of strings", &why) == RQL_OK)) {
+		v->budget = budget;
+		v->placement.bytes = bytes;
+	} else {
 		forget(v);
+		v->placement.bytes = sizeof *v + strlen(key);
+		(void)has_room(cpu, budget, v->placement.bytes);
+	}
 	rql_error_clear(&why);
-	if (!v->complete)
-		return;
-	v->placement.bytes = bytes;
-	v->budget = budget;
-	atomic_fetch_add(&kept_bytes, bytes);
+	atomic_fetch_add(&kept_bytes, v->placement.bytes);
 }
 
 static rql_status make(const struct rql_place *at, struct rql_device *cpu, void *state, struct rql_placement **out,
@@ -101,7 +105,6 @@ static rql_status make(const struct rql_place *at, struct rql_device *cpu, void 
 {
 	const struct wanted *w = state;
 	struct values *v = calloc(1, sizeof *v);
-	(void)at;
 	if (!v || !(v->arena = rql_arena_new())) {
 		free(v);
 		return rql_error_memory(err, sizeof *v, "functions of strings");
@@ -113,7 +116,7 @@ static rql_status make(const struct rql_place *at, struct rql_device *cpu, void 
 		destroy(&v->placement);
 		return status;
 	}
-	charge(v, cpu, w->ctx->budget);
+	charge(v, at->key, cpu, w->ctx->budget);
 	*out = &v->placement;
 	return RQL_OK;
 }
@@ -144,33 +147,25 @@ rql_status rql_codes_values(const struct rql_plan_context *ctx, struct rql_arena
 	return rql_codes_evaluate(ctx, arena, d, expr, out, err);
 }
 
-static rql_status make_none(const struct rql_place *at, struct rql_device *cpu, void *state, struct rql_placement **out,
-                            struct rql_error *err)
-{
-	(void)at, (void)cpu, (void)state, (void)out;
-	return rql_error_set(err, RQL_ERROR_LIMIT, "values that have gone meanwhile");
-}
+struct sought {
+	const char *key;
+	bool complete;
+};
 
-static bool is_complete(const struct rql_place *at, struct rql_device *cpu)
+static void look(void *state, const struct rql_place *at, const struct rql_placement *placement)
 {
-	struct rql_placement *placement = NULL;
-	struct rql_error why = {0};
-	bool complete = false;
-	if (rql_placement_there(at, cpu, NULL) && rql_placement_get(at, cpu, make_none, NULL, &placement, &why) == RQL_OK)
-		complete = ((const struct values *)placement)->complete;
-	rql_placement_release(placement);
-	rql_error_clear(&why);
-	return complete;
+	struct sought *s = state;
+	if (strcmp(at->kind, KIND) == 0 && strcmp(at->key, s->key) == 0)
+		s->complete = ((const struct values *)placement)->complete;
 }
 
 bool rql_codes_values_there(const struct rql_plan_context *ctx, const struct rql_dimension *d, const struct rql_expr *expr)
 {
 	struct rql_strbuf text = {0};
 	bool there = may_be_shared(ctx, d) && print(&text, d, expr);
-	if (there) {
-		const struct rql_place at = place_of(d, &text);
-		there = is_complete(&at, &ctx->devices->device[0]);
-	}
+	struct sought sought = {.key = rql_strbuf_text(&text)};
+	if (there) /* a price waits for nobody who is at it */
+		rql_placements_each(d->watch, &ctx->devices->device[0], look, &sought);
 	rql_strbuf_free(&text);
-	return there;
+	return sought.complete;
 }
