@@ -564,12 +564,12 @@ static void test_asof_joins(void **state)
 		struct rql_rowset out = {0};
 		open_world(&w);
 		make_asof(&w, &j, round < 3);
-		asof_by_loops(&j, &expected);
 		rql_status status = rql_rowset_join(&w.r, &j.rel, j.sets, &out);
 		const bool left = status == RQL_ERROR_UNSUPPORTED; /* to DuckDB 1.5: a NULL beside keys */
 		if (status != RQL_OK && (!left || of_duckdb_2 || j.rel.expr_count == 1))
 			fail_msg("ASOF join, round %d: %s", round, rql_error_message(&w.err));
 		if (!left) {
+			asof_by_loops(&j, &expected);
 			rows_of(&out, &got);
 			same_rows(&got, &expected, "ASOF join", round);
 			compared++;
