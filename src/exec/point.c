@@ -55,9 +55,8 @@ static bool find_literals(struct rql_point *point, const char *text, const struc
 	struct rql_arena *arena = rql_arena_new();
 	bool all = arena && rql_literals_read(arena, text, &literals);
 	for (uint32_t i = 0; i < count && all; i++) {
-		point->of[i].literal = literal_at(&literals, points, &places[i], &values[i]);
-		point->of[i].type = values[i].type;
-		all = point->of[i].literal && can_be_sought(&values[i]);
+		point->literals[i] = literal_at(&literals, points, &places[i], &values[i]);
+		all = point->literals[i] && can_be_sought(&values[i]);
 	}
 	rql_arena_free(arena);
 	return all;
@@ -93,9 +92,9 @@ rql_status rql_point_run(const struct rql_point *point, const struct rql_call *c
 	    point->session_epoch != s->epoch)
 		return RQL_OK;
 	for (uint32_t i = 0; i < point->count; i++) {
-		if (!rql_type_equal(point->of[i].type, values[i].type) || !can_be_sought(&values[i]))
+		if (!can_be_sought(&values[i]))
 			return RQL_OK;
-		given.of[i].literal = point->of[i].literal;
+		given.of[i].literal = point->literals[i];
 		given.of[i].value = &values[i];
 	}
 	with_values.sql = point->text;

@@ -17,10 +17,7 @@ struct rql_point_place {
 struct rql_point {
 	char *text; /* under which the plan cache has, or had, the plan; NULL: none is known */
 	uint32_t count;
-	struct {
-		uint32_t literal;     /* in the text, that parameter i + 1 is, and 1 */
-		struct rql_type type; /* of the values that it may have */
-	} of[RQL_POINTS_MOST];
+	uint32_t literals[RQL_POINTS_MOST]; /* in the text, that parameter i + 1 is, and 1 */
 	struct rql_columns *columns; /* of its results */
 	uint64_t schema_epoch, session_epoch; /* of the columns */
 };

@@ -294,16 +294,6 @@ static rql_status count_pairs(struct ranging *g)
 
 /* ---- the aggregate over the keeper's rows ---- */
 
-static struct rql_expr *to_kept(struct rql_arena *arena, const struct rql_expr *ref, void *state)
-{
-	struct rql_expr *copy = RQL_NEW(arena, struct rql_expr);
-	if (copy) {
-		*copy = *ref;
-		copy->index -= *(const uint32_t *)state;
-	}
-	return copy;
-}
-
 /* sum of column `index` of the kept rows */
 static struct rql_expr *sum_of(struct ranging *g, const struct rql_expr *of, uint32_t index, bool sum)
 {
@@ -341,13 +331,13 @@ static rql_status rewrite(struct ranging *g, struct rql_rel *rel)
 				uint32_t by = reads(e->children[0], lefts) == 2 ? lefts : 0;
 				shifted.children = RQL_NEW_ARRAY(g->r->arena, struct rql_expr *, 1);
 				if (!shifted.children ||
-				    !(shifted.children[0] = rql_expr_rewrite(g->r->arena, e->children[0], to_kept, &by)))
+				    !(shifted.children[0] = rql_expr_lowered(g->r->arena, e->children[0], by)))
 					return rql_error_memory(g->r->err, 0, "groups of rows");
 			}
 			RQL_TRY(make_part(g, &shifted, kind, &g->kept.vectors[count]));
 			rel->exprs[i] = sum_of(g, e, count++, kind == PART_SUM || kind == PART_TIMES);
 		} else {
-			rel->exprs[i] = rql_expr_rewrite(g->r->arena, e, to_kept, &shift);
+			rel->exprs[i] = rql_expr_lowered(g->r->arena, e, shift);
 		}
 		if (!rel->exprs[i])
 			return rql_error_memory(g->r->err, 0, "groups of rows");

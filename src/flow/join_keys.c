@@ -13,16 +13,6 @@ static unsigned reads(const struct rql_expr *e, uint32_t lefts)
 	return sides;
 }
 
-static struct rql_expr *shifted(struct rql_arena *arena, const struct rql_expr *ref, void *state)
-{
-	struct rql_expr *copy = RQL_NEW(arena, struct rql_expr);
-	if (copy) {
-		*copy = *ref;
-		copy->index -= *(const uint32_t *)state;
-	}
-	return copy;
-}
-
 /* Which child the first operand is of: 0, 1; 2: it is no equality of the two. */
 static unsigned equality(const struct rql_expr *e, uint32_t lefts)
 {
@@ -107,7 +97,7 @@ static bool set_range(struct rql_arena *arena, uint32_t lefts, const struct boun
 {
 	bool below = is_from_below(b, range->points);
 	struct rql_expr *of[2] = {b->condition->children[b->first], b->condition->children[!b->first]};
-	if (!(of[1] = rql_expr_rewrite(arena, of[1], shifted, &lefts)))
+	if (!(of[1] = rql_expr_lowered(arena, of[1], lefts)))
 		return false;
 	range->point = of[range->points];
 	range->bounds[!below] = of[!range->points];
@@ -164,7 +154,7 @@ static bool add_key(struct rql_arena *arena, struct rql_expr *e, unsigned first,
 	uint32_t k = out->key_count++;
 	out->nulls_equal[k] = e->name[0] != '=';
 	out->sides[0][k] = e->children[first];
-	return (out->sides[1][k] = rql_expr_rewrite(arena, e->children[!first], shifted, &lefts)) != NULL;
+	return (out->sides[1][k] = rql_expr_lowered(arena, e->children[!first], lefts)) != NULL;
 }
 
 bool rql_join_keys_find(struct rql_arena *arena, const struct rql_rel *rel, struct rql_join_keys *out)

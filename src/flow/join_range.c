@@ -18,6 +18,21 @@ struct bounds {
 	uint64_t live[RQL_VECTOR_WORDS]; /* rows that have all bounds */
 };
 
+static void load_bounds(const struct joining *j, uint64_t at, uint32_t n, struct bounds *b)
+{
+	struct rql_place_room room;
+	uint32_t numbers[RQL_VECTOR_ROWS];
+	const uint32_t *list = rql_rowset_rows(j->sides[!j->build], at, n, numbers);
+	memset(b->live, 0xff, sizeof b->live);
+	for (unsigned k = 0; k < 2; k++) {
+		if (!j->keys.range.bounds[k])
+			continue;
+		const uint64_t *valid = rql_narrow_places(&j->bounds[k], list, n, &room, b->places[k]);
+		for (uint32_t w = 0; w < (n + 63) / 64 && valid; w++)
+			b->live[w] &= valid[w];
+	}
+}
+
 /* ---- before the rows ---- */
 
 rql_status rql_range_open(struct joining *j)
@@ -44,8 +59,6 @@ static double rows_of_key(const struct joining *j)
 	}
 	return asked ? (double)found / (double)asked : 0;
 }
-
-static void load_bounds(const struct joining *j, uint64_t at, uint32_t n, struct bounds *b);
 
 /* Has a row that looks up no key, or no value? DuckDB 1.5 lets such rows of an ASOF join with keys find some, since it
  * tests the NULLs of other conditions than it means to: then the answer is its own. */
@@ -83,21 +96,6 @@ rql_status rql_range_make(struct joining *j)
 }
 
 /* ---- looking up ---- */
-
-static void load_bounds(const struct joining *j, uint64_t at, uint32_t n, struct bounds *b)
-{
-	struct rql_place_room room;
-	uint32_t numbers[RQL_VECTOR_ROWS];
-	const uint32_t *list = rql_rowset_rows(j->sides[!j->build], at, n, numbers);
-	memset(b->live, 0xff, sizeof b->live);
-	for (unsigned k = 0; k < 2; k++) {
-		if (!j->keys.range.bounds[k])
-			continue;
-		const uint64_t *valid = rql_narrow_places(&j->bounds[k], list, n, &room, b->places[k]);
-		for (uint32_t w = 0; w < (n + 63) / 64 && valid; w++)
-			b->live[w] &= valid[w];
-	}
-}
 
 /* The lines that the searches will read. */
 static void fetch(const struct joining *j, uint32_t n, const struct bounds *b)

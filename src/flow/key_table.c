@@ -65,21 +65,13 @@ static rql_status scatter_morsel(void *state, uint64_t first, uint64_t rows, uns
 
 static rql_status split(struct rql_running *r, struct splitting *s)
 {
-	uint64_t morsels = (s->rows + RQL_MORSEL_ROWS - 1) / RQL_MORSEL_ROWS, at = 0;
+	uint64_t morsels = (s->rows + RQL_MORSEL_ROWS - 1) / RQL_MORSEL_ROWS;
 	RQL_TRY(RQL_ZEROED_SCRATCH(r, s->counts, morsels * s->parts));
 	RQL_TRY(RQL_SCRATCH(r, s->part_rows, s->parts + UINT64_C(1)));
 	RQL_TRY(RQL_SCRATCH(r, s->row, s->rows));
 	RQL_TRY(RQL_SCRATCH(r, s->word, s->rows));
 	RQL_TRY(rql_morsels_run(r, s->rows, count_morsel, s));
-	for (unsigned p = 0; p < s->parts; p++) {
-		s->part_rows[p] = at;
-		for (uint64_t m = 0; m < morsels; m++) {
-			uint64_t count = s->counts[m * s->parts + p];
-			s->counts[m * s->parts + p] = at;
-			at += count;
-		}
-	}
-	s->part_rows[s->parts] = at;
+	rql_part_places(s->counts, morsels, s->parts, s->part_rows);
 	return rql_morsels_run(r, s->rows, scatter_morsel, s);
 }
 

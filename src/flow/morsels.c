@@ -69,6 +69,20 @@ rql_status rql_parts_run(struct rql_running *r, uint64_t parts, rql_morsel_fn *f
 	return run_loop(&l);
 }
 
+void rql_part_places(uint64_t *counts, uint64_t morsels, uint64_t parts, uint64_t *part_rows)
+{
+	uint64_t at = 0;
+	for (uint64_t p = 0; p < parts; p++) {
+		part_rows[p] = at;
+		for (uint64_t m = 0; m < morsels; m++) {
+			uint64_t count = counts[m * parts + p];
+			counts[m * parts + p] = at;
+			at += count;
+		}
+	}
+	part_rows[parts] = at;
+}
+
 /* ---- room ---- */
 
 #define CHARGED_FROM 65536u /* bytes; less is not worth asking for */

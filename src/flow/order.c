@@ -343,12 +343,8 @@ static rql_status make_groups(struct rql_running *r, struct rql_rowset *set, con
 	struct rql_vector *keys = RQL_NEW_ARRAY(r->arena, struct rql_vector, rel->expr_count);
 	if (!keys)
 		return rql_error_memory(r->err, 0, "groups of rows");
-	for (uint32_t i = 0; i < rel->expr_count; i++) {
-		if (rel->exprs[i]->kind == RQL_EXPR_REF)
-			keys[i] = set->vectors[rel->exprs[i]->index];
-		else
-			RQL_TRY(rql_rowset_compute(r, set, rel->exprs[i], &keys[i]));
-	}
+	for (uint32_t i = 0; i < rel->expr_count; i++)
+		RQL_TRY(rql_rowset_compute(r, set, rel->exprs[i], &keys[i]));
 	return rql_key_groups_of(r, set, keys, rel->expr_count, out);
 }
 

@@ -112,6 +112,9 @@ typedef rql_status rql_morsel_fn(void *state, uint64_t first, uint64_t rows, uns
 rql_status rql_morsels_run(struct rql_running *r, uint64_t rows, rql_morsel_fn *fn, void *state) RQL_MUST_CHECK;
 /* The same for parts that are no morsels: first is the part's number, rows 1. */
 rql_status rql_parts_run(struct rql_running *r, uint64_t parts, rql_morsel_fn *fn, void *state) RQL_MUST_CHECK;
+/* Rows that morsels scatter to parts. counts: [morsels][parts], rows of each; becomes where the first of them goes.
+ * part_rows: [parts + 1], where each part begins. */
+void rql_part_places(uint64_t *counts, uint64_t morsels, uint64_t parts, uint64_t *part_rows);
 
 /* ---- vectors in other forms (load.c) ---- */
 /* The lanes of rows[0..n), n <= RQL_VECTOR_ROWS. kind: integer kinds for integral types, BOOL also for BOOLEAN, real kinds for

@@ -183,7 +183,7 @@ static unsigned bits_of(uint64_t n)
 
 static rql_status sort_parts(struct sorting *s, uint64_t morsels, uint64_t greatest)
 {
-	uint64_t set_rows = s->side->set->rows, count = s->s->all.count, at = 0;
+	uint64_t set_rows = s->side->set->rows, count = s->s->all.count;
 	unsigned bits = bits_of(greatest - s->s->least), part_bits = bits_of(count / PART_ROWS);
 	part_bits = part_bits > PART_BITS_MOST ? PART_BITS_MOST : part_bits ? part_bits : 1; /* no word is shifted by 64 */
 	s->shift = bits > part_bits ? bits - part_bits : 0;
@@ -193,15 +193,7 @@ static rql_status sort_parts(struct sorting *s, uint64_t morsels, uint64_t great
 	RQL_TRY(RQL_ZEROED_SCRATCH(s->r, s->counts, morsels * s->parts));
 	RQL_TRY(RQL_SCRATCH(s->r, s->part_rows, s->parts + 1));
 	RQL_TRY(rql_morsels_run(s->r, set_rows, count_morsel, s));
-	for (uint64_t p = 0; p < s->parts; p++) {
-		s->part_rows[p] = at;
-		for (uint64_t m = 0; m < morsels; m++) {
-			uint64_t here = s->counts[m * s->parts + p];
-			s->counts[m * s->parts + p] = at;
-			at += here;
-		}
-	}
-	s->part_rows[s->parts] = at;
+	rql_part_places(s->counts, morsels, s->parts, s->part_rows);
 	RQL_TRY(rql_morsels_run(s->r, set_rows, scatter_morsel, s));
 	RQL_TRY(rql_parts_run(s->r, s->parts, sort_part, s));
 	s->s->places = s->places;

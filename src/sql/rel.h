@@ -240,6 +240,8 @@ bool rql_expr_equal(const struct rql_expr *a, const struct rql_expr *b);
  */
 typedef struct rql_expr *rql_ref_map(struct rql_arena *arena, const struct rql_expr *ref, void *state);
 struct rql_expr *rql_expr_rewrite(struct rql_arena *arena, const struct rql_expr *expr, rql_ref_map *map, void *state);
+/* ... whose REFs are `by` columns lower: of a join's right side, over that side alone. */
+struct rql_expr *rql_expr_lowered(struct rql_arena *arena, const struct rql_expr *expr, uint32_t by);
 /* A short human-readable form for EXPLAIN and reasons ("year(d) = 1993"). */
 void rql_expr_describe(struct rql_strbuf *out, const struct rql_expr *expr);
 

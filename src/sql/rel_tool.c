@@ -203,6 +203,21 @@ struct rql_expr *rql_expr_rewrite(struct rql_arena *arena, const struct rql_expr
 	return rewrite(&w, expr);
 }
 
+static struct rql_expr *lower(struct rql_arena *arena, const struct rql_expr *ref, void *state)
+{
+	struct rql_expr *copy = RQL_NEW(arena, struct rql_expr);
+	if (copy) {
+		*copy = *ref;
+		copy->index -= *(const uint32_t *)state;
+	}
+	return copy;
+}
+
+struct rql_expr *rql_expr_lowered(struct rql_arena *arena, const struct rql_expr *expr, uint32_t by)
+{
+	return rql_expr_rewrite(arena, expr, lower, &by);
+}
+
 /* ---- reasons ---- */
 static const char *reason_of_expr(const struct rql_expr *expr);
 

@@ -77,19 +77,9 @@ static const char *exchanged(const char *name)
 	return NULL;
 }
 
-static struct rql_expr *to_right(struct rql_arena *arena, const struct rql_expr *ref, void *state)
-{
-	struct rql_expr *copy = RQL_NEW(arena, struct rql_expr);
-	if (copy) {
-		*copy = *ref;
-		copy->index -= *(const uint32_t *)state;
-	}
-	return copy;
-}
-
 static struct rql_expr *over_right(struct rewriting *w, const struct rql_expr *e, uint32_t lefts)
 {
-	struct rql_expr *copy = rql_expr_rewrite(w->arena, e, to_right, &lefts);
+	struct rql_expr *copy = rql_expr_lowered(w->arena, e, lefts);
 	w->no_memory |= !copy;
 	return copy;
 }

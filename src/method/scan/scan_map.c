@@ -121,19 +121,15 @@ static void gather(void *state, uint64_t index, unsigned worker)
 
 /* ---- placing ---- */
 
-static rql_status pipeline_of(struct rql_device *device, enum rql_scan_map_part part, const struct rql_pipeline **out,
-                              uint32_t *size, struct rql_error *err)
+static uint32_t group_size(const struct rql_device *device)
 {
-	*size = device->limits.group_size < MAP_SIZE ? device->limits.group_size : MAP_SIZE;
-	const uint32_t constants[] = {*size, part};
-	return rql_pipeline_get(device, &map_kernel, constants, 2, out, err);
+	return device->limits.group_size < MAP_SIZE ? device->limits.group_size : MAP_SIZE;
 }
 
 rql_status rql_scan_map_see(const struct rql_map *map, enum rql_scan_map_part part, const struct rql_device *device,
                             rql_see_kernel *see, void *state, struct rql_error *err)
 {
-	const uint32_t size = device->limits.group_size < MAP_SIZE ? device->limits.group_size : MAP_SIZE;
-	const uint32_t constants[] = {size, part};
+	const uint32_t constants[] = {group_size(device), part};
 	const struct rql_kernel_use use = {.kernel = &map_kernel, .constants = constants, .count = 2};
 	return sends_entries(map, part, device) ? see(state, &use, err) : RQL_OK;
 }
@@ -141,9 +137,9 @@ rql_status rql_scan_map_see(const struct rql_map *map, enum rql_scan_map_part pa
 static rql_status record(const struct rql_map *map, enum rql_scan_map_part part, struct rql_buffer *entries,
                          struct rql_buffer *to, struct rql_commands *commands, struct rql_error *err)
 {
+	const uint32_t size = group_size(to->device), constants[] = {size, part};
 	const struct rql_pipeline *pipeline;
-	uint32_t size;
-	RQL_TRY(pipeline_of(to->device, part, &pipeline, &size, err));
+	RQL_TRY(rql_pipeline_get(to->device, &map_kernel, constants, 2, &pipeline, err));
 	const struct rql_scan_map_args args = {.entries = entries->address,
 	                                       .count = map->entries,
 	                                       .to = to->address,
