@@ -1,11 +1,10 @@
 /* Everything a user can get wrong: one clear message (what, why, what to do), the database as it was, and the query
  * still answered, by the host, unless fallback is off. Errors of opening are in test_open.c, of views in test_views.c,
  * of limits and disks in test_limits.c, of side files in test_reopen.c. */
-#include "check.h"
+#include "role.h"
 
 #include <dirent.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 
 #define VIEW "CREATE MATERIALIZED VIEW v WITH (rollup = off) AS SELECT g, a, sum(v), count(*) FROM t GROUP BY g, a"
 #define REFUSED(query, text) fails(s.con, "CREATE MATERIALIZED VIEW refused AS " query, RAYQL_ERROR_STATEMENT, text)
@@ -272,33 +271,32 @@ static void a_file_is_opened_once(void **state)
 }
 
 /* A reader of the file gives up its process's locks on it when it closes it: the side file's check must not. */
+static int reads_the_side_file(const char *path)
+{
+	struct session s = open_session(path, NULL);
+	expect(s.con, "SELECT reason FROM rayql_structures() WHERE (SELECT sum(v) FROM t) > 0", NULL, NULL);
+	bool ok = tell(ROLE_TELLS) && told(ROLE_HEARS);
+	close_session(&s);
+	return ok ? 0 : 1;
+}
+
+static const struct role roles[] = {{"reads the side file", reads_the_side_file}};
+
 static void the_lock_outlives_the_side_file(void **state)
 {
-	char path[256], byte = 0;
-	int ready[2], done[2], status;
+	char path[256];
 	(void)state;
 	scratch_path(path, "lock.db");
 	struct session s = with_view(path);
 	close_session(&s);
-	assert_int_equal(pipe(ready), 0);
-	assert_int_equal(pipe(done), 0);
-	pid_t child = fork();
-	if (child == 0) {
-		s = open_session(path, NULL);
-		expect(s.con, "SELECT reason FROM rayql_structures() WHERE (SELECT sum(v) FROM t) > 0", NULL, NULL);
-		if (write(ready[1], "x", 1) != 1 || read(done[0], &byte, 1) != 1)
-			_exit(1);
-		close_session(&s);
-		_exit(0);
-	}
-	assert_int_equal(read(ready[0], &byte, 1), 1);
+	struct player other = start_role("reads the side file", path);
+	assert_true(told(other.tells));
 	rayql_database *db = NULL;
 	rayql_error *err = NULL;
 	rayql_status opened = rayql_open(path, NULL, &db, &err);
 	rayql_close(opened == RAYQL_OK ? db : NULL);
-	assert_int_equal(write(done[1], "x", 1), 1);
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_int_equal(WEXITSTATUS(status), 0);
+	assert_true(tell(other.hears));
+	assert_int_equal(end_role(other), 0);
 	assert_int_equal(opened, RAYQL_ERROR_HOST);
 	assert_non_null(strstr(rayql_error_message(err), "Could not set lock on file"));
 	rayql_error_free(err);
@@ -354,8 +352,11 @@ static void side_files_say_what_is_wrong(void **state)
 	}
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+	int status = play_role(argc, argv, roles, 1);
+	if (status >= 0)
+		return status;
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(unknown_and_ambiguous_columns),
 		cmocka_unit_test(aggregates_that_cannot_be_derived),

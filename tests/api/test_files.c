@@ -1,12 +1,11 @@
 /* Files that somebody else has in hand or has prepared: a database that this process has open already, through whatever
  * library and by whatever name; side folders with links, FIFOs, others' rights and forged contents. */
-#include "check.h"
+#include "role.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 
 static char path[256], other[256];
 
@@ -43,36 +42,33 @@ static rayql_status try_open(const char *name, bool read_only, const char *text)
 	return status;
 }
 
-/* A child that has nothing of its parent's open, as if it were a program of its own. */
-static pid_t fork_afresh(void)
+/* ---- what another program does with the file ---- */
+static int finds_it_locked(const char *file)
 {
-	pid_t child = fork();
-	if (child == 0)
-		close_range(3, ~0u, 0);
-	return child;
+	rayql_database *db = NULL;
+	rayql_error *err = NULL;
+	bool ok = rayql_open(file, NULL, &db, &err) == RAYQL_ERROR_HOST &&
+	          strstr(rayql_error_message(err), "Could not set lock");
+	if (!ok)
+		print_error("the file is not locked: %s\n", rayql_error_message(err));
+	rayql_error_free(err);
+	return ok ? 0 : 1;
 }
 
-static void ends_well(pid_t child)
+static int inserts_a_row(const char *file)
 {
-	int status;
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_int_equal(status, 0);
+	struct session s = open_session(file, NULL);
+	run(s.con, "INSERT INTO t VALUES (1, 'g1', 1)");
+	close_session(&s);
+	return 0;
 }
+
+static const struct role roles[] = {{"finds it locked", finds_it_locked}, {"inserts a row", inserts_a_row}};
 
 /* Nobody else can open the file now. */
 static void is_locked(void)
 {
-	pid_t child = fork_afresh();
-	if (child == 0) {
-		rayql_database *db = NULL;
-		rayql_error *err = NULL;
-		bool ok = rayql_open(path, NULL, &db, &err) == RAYQL_ERROR_HOST &&
-		          strstr(rayql_error_message(err), "Could not set lock");
-		if (!ok)
-			print_error("the file is not locked: %s\n", rayql_error_message(err));
-		_exit(ok ? 0 : 1);
-	}
-	ends_well(child);
+	role_succeeds("finds it locked", path);
 }
 
 /* ---- another DuckDB library in this process: a copy of libduckdb under a name of its own ---- */
@@ -248,18 +244,7 @@ static void the_database_itself_is_detached(void **state)
 	sscanf(strrchr(path, '/') + 1, "%31[^.]", name);
 	snprintf(sql, sizeof sql, "ATTACH ':memory:' AS n; USE n; DETACH %s", name);
 	run(s.con, sql);
-	pid_t child = fork_afresh();
-	if (child == 0) {
-		rayql_database *db;
-		rayql_connection *con;
-		if (rayql_open(path, NULL, &db, NULL) || rayql_connect(db, &con, NULL) ||
-		    rayql_query(con, "INSERT INTO t VALUES (1, 'g1', 1)", NULL, NULL))
-			_exit(1);
-		rayql_disconnect(con);
-		rayql_close(db);
-		_exit(0);
-	}
-	ends_well(child);
+	role_succeeds("inserts a row", path);
 	snprintf(sql, sizeof sql, "ATTACH '%s' AS %s; USE %s", path, name, name);
 	run(s.con, sql);
 	expect(s.con, "SELECT sum(v) FROM t WHERE g = 'g1'", NULL, "9997001\n");
@@ -479,8 +464,11 @@ static void what_came_from_elsewhere_is_not_used(void **state)
 	free(old);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+	int status = play_role(argc, argv, roles, 2);
+	if (status >= 0)
+		return status;
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(two_libraries, fresh_database),
 		cmocka_unit_test_setup(a_descriptor_is_enough, fresh_database),

@@ -1,9 +1,8 @@
 /* Memory limits and full disks: one clear message, nothing left behind, and queries answered all the same. */
-#include "check.h"
+#include "role.h"
 
 #include <signal.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 
 static void memory_limit(void **state)
 {
@@ -85,7 +84,7 @@ static void a_failed_build_comes_back(void **state)
 	close_session(&s);
 }
 
-/* In a child, as the limit cannot be taken back: RLIMIT_FSIZE makes every file stop at a size, as a full disk would. */
+/* In a program of its own, as the limit cannot be taken back: RLIMIT_FSIZE makes every file stop at a size, as a full disk would. */
 static int with_small_files(const char *path)
 {
 	signal(SIGXFSZ, SIG_IGN);
@@ -109,6 +108,8 @@ static int with_small_files(const char *path)
 	_exit(0);
 }
 
+static const struct role roles[] = {{"with small files", with_small_files}};
+
 static void disk_full(void **state)
 {
 	char path[256];
@@ -117,20 +118,17 @@ static void disk_full(void **state)
 	run(s.con, "CREATE TABLE t AS SELECT i % 1000 AS a, hash(i) % 100000 AS b, hash(i + 1) % 1000003 AS v FROM "
 	           "range(400000) r(i)");
 	close_session(&s);
-	pid_t child = fork();
-	if (child == 0)
-		_exit(with_small_files(path));
-	int status;
-	assert_int_equal(waitpid(child, &status, 0), child);
-	assert_true(WIFEXITED(status));
-	assert_int_equal(WEXITSTATUS(status), 0);
+	role_succeeds("with small files", path);
 	s = open_session(path, NULL);
 	expect(s.con, "SELECT count(*) FROM t", NULL, "400000\n");
 	close_session(&s);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+	int status = play_role(argc, argv, roles, 1);
+	if (status >= 0)
+		return status;
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(memory_limit),
 		cmocka_unit_test(a_failed_build_comes_back),

@@ -1,8 +1,7 @@
 /* Opening: every way in which it fails says what is wrong, and leaves what is there as it was. */
-#include "check.h"
+#include "role.h"
 
 #include <sys/stat.h>
-#include <sys/wait.h>
 
 static void open_fails(const char *path, const rayql_config *config, rayql_status status, const char *text)
 {
@@ -80,28 +79,25 @@ static void newer_and_damaged(void **state)
 	close_session(&s);
 }
 
+static int holds_it(const char *path)
+{
+	struct session s = open_session(path, NULL);
+	bool ok = tell(ROLE_TELLS) && told(ROLE_HEARS);
+	close_session(&s);
+	return ok ? 0 : 1;
+}
+
+static const struct role roles[] = {{"holds it", holds_it}};
+
 static void locked(void **state)
 {
-	char path[256], byte = 0;
-	int ready[2], done[2];
+	char path[256];
 	(void)state;
-	scratch_path(path, "locked.db");
-	assert_int_equal(pipe(ready), 0);
-	assert_int_equal(pipe(done), 0);
-	pid_t child = fork();
-	if (child == 0) {
-		rayql_database *db;
-		if (rayql_open(path, NULL, &db, NULL) != RAYQL_OK || write(ready[1], "x", 1) != 1 ||
-		    read(done[0], &byte, 1) != 1)
-			_exit(1);
-		rayql_close(db);
-		_exit(0);
-	}
-	assert_int_equal(read(ready[0], &byte, 1), 1);
+	struct player other = start_role("holds it", scratch_path(path, "locked.db"));
+	assert_true(told(other.tells));
 	open_fails(path, NULL, RAYQL_ERROR_HOST, "Could not set lock on file");
-	assert_int_equal(write(done[1], "x", 1), 1);
-	int status;
-	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(tell(other.hears));
+	assert_int_equal(end_role(other), 0);
 	struct session s = open_session(path, NULL);
 	close_session(&s);
 }
@@ -175,8 +171,11 @@ static void options_arrive(void **state)
 	close_session(&s);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+	int status = play_role(argc, argv, roles, 1);
+	if (status >= 0)
+		return status;
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(in_memory), cmocka_unit_test(bad_paths),   cmocka_unit_test(newer_and_damaged),
 		cmocka_unit_test(locked),    cmocka_unit_test(bad_options), cmocka_unit_test(options_arrive),

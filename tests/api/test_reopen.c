@@ -1,10 +1,9 @@
 /* Structures across sessions: definitions in the database, contents in the side folder, and everything that may be
  * wrong with it. */
-#include "check.h"
+#include "role.h"
 
 #include <dirent.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 
 #define STATE "SELECT name, state FROM rayql_structures() ORDER BY name"
 #define SUMS "SELECT g, sum(v), count(*) FROM t GROUP BY g ORDER BY g"
@@ -193,24 +192,25 @@ static void damage_is_noticed(void **state)
 /* What DuckDB alone did to the file in between: here through a connection of ours that RayQL does not see as a writer
  * is not possible, so
  * the child process dies after a checkpoint, before the manifest could be written. */
+static int inserts_and_dies(const char *file)
+{
+	struct session s = open_session(file, NULL);
+	run(s.con, "SELECT g, sum(v) FROM t GROUP BY g; INSERT INTO t VALUES (1, 'dead', 1)");
+	_exit(0);
+}
+
+static int checkpoints_and_dies(const char *file)
+{
+	struct session s = open_session(file, NULL);
+	run(s.con, "SELECT g, sum(v) FROM t GROUP BY g; INSERT INTO t VALUES (1, 'dead', 1); CHECKPOINT");
+	_exit(0);
+}
+
 static void a_process_that_dies(void **state)
 {
 	(void)state;
 	for (int checkpoint = 0; checkpoint < 2; checkpoint++) {
-		pid_t child = fork();
-		if (child == 0) {
-			rayql_database *db;
-			rayql_connection *con;
-			if (rayql_open(path, NULL, &db, NULL) || rayql_connect(db, &con, NULL) ||
-			    rayql_query(con, "SELECT g, sum(v) FROM t GROUP BY g", NULL, NULL) ||
-			    rayql_query(con, "INSERT INTO t VALUES (1, 'dead', 1)", NULL, NULL) ||
-			    (checkpoint && rayql_query(con, "CHECKPOINT", NULL, NULL)))
-				_exit(1);
-			_exit(0);
-		}
-		int status;
-		assert_int_equal(waitpid(child, &status, 0), child);
-		assert_int_equal(status, 0);
+		role_succeeds(checkpoint ? "checkpoints and dies" : "inserts and dies", path);
 		struct session s = open_session(path, NULL);
 		char want[32];
 		snprintf(want, sizeof want, "%d\n", checkpoint + 1);
@@ -368,28 +368,45 @@ static void a_rebuild_leaves_no_old_file(void **state)
 }
 
 /* The file of the session before is what counts when this process dies, as long as the database has not changed. */
+static int refreshes_and_dies(const char *file)
+{
+	struct session s = open_session(file, NULL);
+	for (int i = 0; i < 3; i++)
+		run(s.con, "REFRESH MATERIALIZED VIEW v");
+	_exit(0);
+}
+
+static int changes_refreshes_and_dies(const char *file)
+{
+	struct session s = open_session(file, NULL);
+	run(s.con, "INSERT INTO t VALUES (1, 'g1', 1)");
+	for (int i = 0; i < 3; i++)
+		run(s.con, "REFRESH MATERIALIZED VIEW v");
+	_exit(0);
+}
+
+static const struct role roles[] = {
+	{"inserts and dies", inserts_and_dies},
+	{"checkpoints and dies", checkpoints_and_dies},
+	{"refreshes and dies", refreshes_and_dies},
+	{"changes, refreshes and dies", changes_refreshes_and_dies},
+};
+
 static void a_file_that_the_manifest_names_stays(void **state)
 {
 	(void)state;
 	for (int changed = 0; changed < 2; changed++) {
-		pid_t child = fork();
-		if (child == 0) {
-			struct session s = open_session(path, NULL);
-			if (changed)
-				run(s.con, "INSERT INTO t VALUES (1, 'g1', 1)");
-			for (int i = 0; i < 3; i++)
-				run(s.con, "REFRESH MATERIALIZED VIEW v");
-			_exit(count_files(".cube") == (changed ? 1 : 2) ? 0 : 1);
-		}
-		int status;
-		assert_int_equal(waitpid(child, &status, 0), child);
-		assert_int_equal(status, 0);
+		role_succeeds(changed ? "changes, refreshes and dies" : "refreshes and dies", path);
+		assert_int_equal(count_files(".cube"), changed ? 1 : 2);
 		ask("v|unbuilt\n", changed ? "built" : "read from its side file");
 	}
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+	int status = play_role(argc, argv, roles, 4);
+	if (status >= 0)
+		return status;
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(the_side_file_is_used, fresh_database),
 		cmocka_unit_test_setup(a_session_that_never_asks_keeps_it, fresh_database),
