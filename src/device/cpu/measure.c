@@ -1,4 +1,5 @@
 /* What the cost model needs to know of a CPU whatever the method: read bandwidth and the price of a hand-over. */
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,7 +86,7 @@ static int ascending(const void *a, const void *b)
 
 /* Back-to-back loops in which every thread takes part: what a warm query sees, whose workers still poll
  * (util/threads.h). The fastest tenth, because on a busy machine the others measure when a thread was given a CPU. */
-static void measure_handover(struct rql_device *device, unsigned rounds)
+static bool measure_handover(struct rql_device *device, unsigned rounds)
 {
 	unsigned threads = rql_pool_threads(device->pool);
 	uint64_t took[256];
@@ -99,12 +100,40 @@ static void measure_handover(struct rql_device *device, unsigned rounds)
 	qsort(took, rounds, sizeof(*took), ascending);
 	uint64_t fast = took[rounds / 10];
 	if (fast >= LONGEST_NS)
-		return; /* the threads got no CPU at all: that says nothing of the machine, so the guess stays */
+		return false; /* the threads got no CPU at all: that says nothing of the machine, so the guess stays */
 	device->profile.handover_ns = fast > 100 ? (double)fast : 100; /* never 0: one thread is a plain call */
+	return true;
+}
+
+/* What this process measured in short, with so many threads: the next database that it opens finds the same CPU. */
+static struct {
+	pthread_mutex_t mutex; /* also held while measuring: two at once would measure each other */
+	unsigned threads;      /* 0: nothing yet */
+	double read_gbps, handover_ns;
+} known = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+static void measure_once(struct rql_device *device)
+{
+	struct rql_profile *profile = &device->profile;
+	unsigned threads = rql_pool_threads(device->pool);
+	pthread_mutex_lock(&known.mutex);
+	if (known.threads != threads) {
+		measure_bandwidth(device, SHORT_BYTES, 3);
+		known.threads = measure_handover(device, 64) ? threads : 0;
+		known.read_gbps = profile->read_gbps;
+		known.handover_ns = profile->handover_ns;
+	}
+	profile->read_gbps = known.read_gbps;
+	profile->handover_ns = known.handover_ns;
+	pthread_mutex_unlock(&known.mutex);
 }
 
 void rql_cpu_measure(struct rql_device *device, bool thorough)
 {
-	measure_bandwidth(device, thorough ? THOROUGH_BYTES : SHORT_BYTES, thorough ? 7 : 3);
-	measure_handover(device, thorough ? 256 : 64);
+	if (!thorough) {
+		measure_once(device);
+		return;
+	}
+	measure_bandwidth(device, THOROUGH_BYTES, 7);
+	measure_handover(device, 256);
 }
