@@ -180,7 +180,7 @@ static void faults(void **state)
 	(void)state;
 	if (!has_unit("compute"))
 		skip();
-	survives_faults(make, sql, 2);
+	survives_faults(make, sql, 5);
 }
 
 int main(void)
