@@ -50,15 +50,14 @@ set(rql_narrow_environment "LP_NATIVE_VECTOR_WIDTH=128")
 # Without LLVM's optimisations that takes a third less. Kernels run slower for it: not for tests whose kernels run long.
 set(rql_plain_environment "GALLIVM_PERF=nopt")
 
-# A time limit ends what hangs and judges no speed, but what hangs must not hold CI for long: a limit is about six times
-# what the test takes in the release build on a busy machine of two cores, and three times that with a sanitizer, but never
-# more than the most.
+# A time limit ends what hangs and judges no speed, but what hangs must not hold CI for long. What a test says itself is
+# about six times what it takes in the release build on a busy machine of two cores, and a sanitizer has twice that.
 set(RAYQL_TEST_TIMEOUT_FACTOR 1 CACHE STRING "The tests' time limits are multiplied by this")
-set(rql_test_least_timeout 300) # what a test gets that says nothing
+set(rql_test_least_timeout 300) # in every build, what a test gets that says nothing
 set(rql_test_most_timeout 900)
 set(rql_test_slowdown 1)
 if(RAYQL_SANITIZE)
-	set(rql_test_slowdown 3)
+	set(rql_test_slowdown 2)
 endif()
 
 # Whether a test with these labels belongs into this build.
@@ -83,16 +82,18 @@ function(rql_add_test name)
 	if(NOT wanted)
 		return()
 	endif()
-	if(NOT arg_TIMEOUT)
-		set(arg_TIMEOUT "${rql_test_least_timeout}")
-	endif()
 	if(NOT arg_PROCESSORS)
 		set(arg_PROCESSORS 1)
 	endif()
 	# The longest start first, and the release build's before the same with a sanitizer, which then find its pipelines in
-	# the cache that Mesa keeps on disk: two at a time would compile the same ones.
-	math(EXPR cost "${arg_TIMEOUT} / ${rql_test_slowdown} / ${rql_test_slowdown}")
-	math(EXPR arg_TIMEOUT "${arg_TIMEOUT} * ${rql_test_slowdown}")
+	# the cache that Mesa keeps on disk: two at a time would compile the same ones. The last are short.
+	if(arg_TIMEOUT)
+		math(EXPR cost "${arg_TIMEOUT} / ${rql_test_slowdown} / ${rql_test_slowdown}")
+		math(EXPR arg_TIMEOUT "${arg_TIMEOUT} * ${rql_test_slowdown}")
+	else()
+		math(EXPR cost "100 / ${rql_test_slowdown} / ${rql_test_slowdown}")
+		set(arg_TIMEOUT "${rql_test_least_timeout}")
+	endif()
 	if(arg_TIMEOUT GREATER rql_test_most_timeout)
 		set(arg_TIMEOUT "${rql_test_most_timeout}")
 	endif()

@@ -22,6 +22,12 @@
 #define SLOW 0
 #endif
 
+/* More random cases of the same kinds, each of which is a kernel to compile: script/test --all sets it. */
+static inline bool is_long(void)
+{
+	return getenv("RAYQL_TEST_LONG") != NULL;
+}
+
 /* Under TSan a test of one thread has nothing to show. */
 #ifdef __SANITIZE_THREAD__
 #define skip_if_alone() skip()
