@@ -141,8 +141,8 @@ static rql_status take(struct rql_stage *stage, struct rql_stage_context *base, 
 	out->map_twice = seen[RQL_SCAN_SET_FRESH] < seen[RQL_SCAN_SET_KEYS];
 	if (run->timed)
 		RQL_TRY(rql_stage_times(base, run->arena, out, err));
-	RQL_TRY(rql_map_of_bits(p->least, p->span, seen[RQL_SCAN_SET_FRESH], rows - out->map_nulls, read_bits, x, &out->map,
-	                        err));
+	RQL_TRY(rql_map_of_bits(p->least, p->span, seen[RQL_SCAN_SET_FRESH], seen[RQL_SCAN_SET_KEYS], read_bits, x,
+	                        &out->map, err));
 	rql_status status = RQL_OK;
 	if (rql_scan_map_apart(out->map, RQL_SCAN_MAP_BITS))
 		status = rql_scan_map_adopt(out->map, RQL_SCAN_MAP_BITS, &x->bits, err);
