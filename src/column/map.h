@@ -27,6 +27,18 @@ struct rql_map_part {
 };
 rql_status rql_map_build_parts(const struct rql_map_part *parts, uint64_t part_count, struct rql_pool *pool,
                                struct rql_map **out, struct rql_error *err) RQL_MUST_CHECK;
+/* A set that somebody else has found: bit i of word i / 32 is the key least + i, in rql_map_bit_words(span) words whose
+ * other bits are 0. `read` writes them to where they stay. `entries` bits are set; offered: so many keys were found, some
+ * perhaps twice. */
+typedef rql_status rql_map_read_bits(void *state, uint32_t *words, uint64_t bytes, struct rql_error *err);
+rql_status rql_map_of_bits(int64_t least, uint32_t span, uint64_t entries, uint64_t offered, rql_map_read_bits *read,
+                           void *state, struct rql_map **out, struct rql_error *err) RQL_MUST_CHECK;
+static inline uint64_t rql_map_bit_words(uint32_t span)
+{
+	return (uint64_t)span / 32 + 2;
+}
+/* Is such a set of so many entries, whose keys lie in so many places, as good as any other form? */
+bool rql_map_bits_suit(uint64_t places, double entries);
 void rql_map_free(struct rql_map *map); /* NULL accepted */
 /* Copies of the map lie elsewhere: gone is called with it before it goes. There is one such function in a process. */
 void rql_map_watch(const struct rql_map *map, void (*gone)(const void *map));

@@ -462,6 +462,37 @@ rql_status rql_map_build_parts(const struct rql_map_part *parts, uint64_t part_c
 	return status;
 }
 
+/* ---- what others have found ---- */
+
+bool rql_map_bits_suit(uint64_t places, double entries)
+{
+	return places <= DENSE_ANYWAY || (places <= UINT64_C(1) << 31 && (double)places / 8 / DENSE_BYTES < entries);
+}
+
+rql_status rql_map_of_bits(int64_t least, uint32_t span, uint64_t entries, uint64_t offered, rql_map_read_bits *read,
+                           void *state, struct rql_map **out, struct rql_error *err)
+{
+	const uint64_t bytes = rql_map_bit_words(span) * sizeof(uint32_t);
+	struct rql_map *map = calloc(1, sizeof *map);
+	if (!map || !(map->bits = rql_large_alloc(bytes))) {
+		free(map);
+		return rql_error_memory(err, sizeof *map + bytes, "a join map");
+	}
+	map->entries = entries;
+	map->offered = offered;
+	map->bytes = sizeof *map + bytes;
+	map->payloads = entries ? 1 : 0;
+	map->dense = true;
+	map->least = least;
+	map->span = span;
+	rql_status status = read(state, map->bits, bytes, err);
+	if (status == RQL_OK)
+		*out = map;
+	else
+		rql_map_free(map);
+	return status;
+}
+
 rql_status rql_map_build(const int64_t *keys, const int32_t *payloads, uint64_t count, struct rql_map **out,
                          struct rql_error *err)
 {

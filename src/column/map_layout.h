@@ -21,7 +21,8 @@ struct rql_map {
 	uint32_t payloads;
 	bool dense;
 	/* Dense: places [0, span) belong to the keys least, least + 1, ... Whether a key is there is one bit, so that tests
-	 * stay within the first-level cache as long as possible; its payload + 1 takes 1, 2 or 4 bytes. */
+	 * stay within the first-level cache as long as possible; its payload + 1 takes 1, 2 or 4 bytes, or (width 0, of a
+	 * set) is that bit. */
 	int64_t least;
 	uint32_t span; /* at most 2^31 */
 	uint32_t width;
@@ -55,7 +56,8 @@ static inline uint32_t rql_map_place(const struct rql_map *map, uint64_t at)
 {
 	return map->width == 1   ? ((const uint8_t *)map->found)[at]
 	       : map->width == 2 ? ((const uint16_t *)map->found)[at]
-	                         : ((const uint32_t *)map->found)[at];
+	       : map->width == 4 ? ((const uint32_t *)map->found)[at]
+	                         : map->bits[at / 32] >> at % 32 & 1;
 }
 
 /* payload + 1 of any key; 0: no entry. */

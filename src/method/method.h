@@ -20,6 +20,7 @@ struct rql_cost {
 	double groups; /* made on the way, of which not all may be wanted; 0: as many as come out */
 	uint64_t device_bytes; /* of the device's memory, all in all */
 	uint64_t placed_bytes; /* and so much of that is there already */
+	uint64_t missing_bytes; /* of columns and maps, which a run would put there first */
 	double cells, runs;    /* expected, for EXPLAIN */
 	double rays, hits;     /* rt: expected */
 	double bytes;          /* expected to be read */
@@ -43,6 +44,7 @@ static inline void rql_cost_add(struct rql_cost *cost, const struct rql_cost *mo
 	cost->compile_ns += more->compile_ns;
 	cost->device_bytes += more->device_bytes;
 	cost->placed_bytes += more->placed_bytes;
+	cost->missing_bytes += more->missing_bytes;
 	cost->rays += more->rays;
 	cost->hits += more->hits;
 	cost->bytes += more->bytes;

@@ -7,6 +7,7 @@ extern const struct rql_method rql_method_cube_rt;
 extern const struct rql_method rql_method_cube_paper;
 extern const struct rql_method rql_method_scan_cpu;
 extern const struct rql_method rql_method_scan_compute;
+extern const struct rql_method rql_method_map_compute;
 extern const struct rql_method rql_method_group_compute;
 extern const struct rql_method rql_method_group_raster;
 extern const struct rql_method rql_method_join_compute;
@@ -41,6 +42,7 @@ const struct rql_method *const *rql_methods(void)
 	    &rql_method_sieve_rt,
 	    &rql_method_sieve_raster,
 	    &rql_method_materialise_compute,
+	    &rql_method_map_compute,
 	    NULL,
 	};
 	return methods;

@@ -70,8 +70,7 @@ static inline uint64_t rql_columns_field(const struct rql_columns_port *port, ui
 }
 /* There is no port of PAIRS: a join (request.h, rql_pair) writes the columns that are read above while it holds a pair in
  * registers. A list of pairs would be 8 bytes written and read again for each, and a gather at any place for each column.
- * Nor is there one of MAPs on a device: they are made of `keyed` rows (below), and lie there by themselves
- * (scan/scan_map.h). */
+ * Maps with payloads are made of `keyed` rows (below), and lie on devices by themselves (scan/scan_map.h). */
 
 /* What the raster unit did, of all stages of a run. */
 struct rql_drawn {
@@ -103,6 +102,11 @@ struct rql_port {
 	struct rql_rows rows;
 	/* BATCH: the caller releases it. */
 	struct rql_batch *batch;
+	/* MAP: which keys there are (column/map.h); the caller frees it. Of the rows that came in: how many, how many have no
+	 * key, and whether one in the range comes twice. */
+	struct rql_map *map;
+	uint64_t map_rows, map_nulls;
+	bool map_twice;
 	/* GROUPS; of a batch group_count is its rows. All in the arena of the run. */
 	uint64_t group_count; /* groups with at least one row; without group keys exactly 1, also over nothing */
 	uint32_t **keys;      /* [group key][group]: key code; NULL of a wide key */

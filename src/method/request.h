@@ -309,6 +309,7 @@ enum rql_port_kind {
 	RQL_PORT_GROUPS, /* keys and states of aggregates */
 	RQL_PORT_BATCH,  /* rows in the host's layout */
 	RQL_PORT_ROWS,   /* which rows of the snapshot pass the conjuncts; nothing else is asked for */
+	RQL_PORT_MAP,    /* which keys the rows have, as a map: in a device's memory and in the host's */
 	RQL_PORT_COLUMNS, /* rows of a form (column/form.h), in no order, in a device's memory for whoever comes next there */
 };
 
@@ -398,6 +399,9 @@ struct rql_request {
 	 * so that the groups become payloads. No aggregates then, on the CPU only, and groups with at most
 	 * RQL_KEYED_GROUPS numbers. */
 	uint32_t keyed, keyed_second;
+	/* MAP, of COLUMNS with one column, of integers: the keys of [keys_least, keys_least + keys_span). */
+	int64_t keys_least;
+	uint32_t keys_span;
 	/* COLUMNS: their form, retained by what is prepared; output i is its column i. And how many are expected. Of groups
 	 * (there is no output then, and at least one group key) group output i is column i. */
 	const struct rql_store_snapshot *gives;

@@ -30,6 +30,7 @@ struct making {
 	int64_t *keys;
 	int32_t *payloads;
 	struct rql_subplan_map keyed; /* lists of keys beside these, once they are found */
+	bool sets; /* a set of keys is all that the map is */
 	bool null_key;
 	bool passing; /* the refusal: the next time it may be well again */
 	struct rql_distinct *distinct; /* NULL: no outputs, or a MARK's */
@@ -301,6 +302,13 @@ static struct rql_pool *pool_of(const struct making *m)
 	return m->p->ctx->devices->device[0].pool;
 }
 
+/* Keys that a GPU has put into a set: nothing of them is left to do. */
+static void take_set(struct making *m, uint64_t *rows)
+{
+	*rows = m->keyed.set_rows;
+	m->null_key |= m->keyed.set_nulls > 0;
+}
+
 static rql_status take_keyed(struct making *m)
 {
 	struct rql_subplan_map *found = &m->keyed;
@@ -325,9 +333,13 @@ static rql_status ask_keyed(struct making *m, uint64_t *rows, bool *found, const
 {
 	/* A map holds a key once anyway. */
 	struct rql_rel *all = m->rel->kind == RQL_REL_DISTINCT ? m->rel->children[0] : m->rel;
-	RQL_TRY(rql_subplan_map(m->p, all, m->tree->key2 ? 2 : 1, &m->keyed, found, how, m->err));
+	RQL_TRY(rql_subplan_map(m->p, all, m->tree->key2 ? 2 : 1, m->sets ? m->at->first : NULL, &m->keyed, found, how, m->err));
 	if (!*found)
 		return RQL_OK;
+	if (m->keyed.set) {
+		take_set(m, rows);
+		return RQL_OK;
+	}
 	*rows = m->keyed.map.rows.count + m->keyed.map.rows.nulls;
 	return take_keyed(m);
 }
@@ -543,6 +555,13 @@ static uint32_t key_output(const struct making *m)
 
 static rql_status build(struct making *m, bool set, struct rql_map **out)
 {
+	if (m->keyed.set) {
+		if (!set && m->keyed.set_twice)
+			return refuse_twice(m);
+		*out = m->keyed.set;
+		m->keyed.set = NULL;
+		return RQL_OK;
+	}
 	const struct rql_keyed_rows *rows = &m->keyed.map.rows;
 	struct rql_map_part *parts = RQL_NEW_ARRAY(m->p->arena, struct rql_map_part, rows->list_count + 1);
 	if (!parts)
@@ -560,6 +579,7 @@ static rql_status make(struct making *m, struct rql_arena *arena, struct rql_sca
 	const struct rql_block_side *side = m->tree->side;
 	bool left = side && side->kind == RQL_SIDE_LEFT, mark = side && side->kind == RQL_SIDE_MARK;
 	m->unique = key_output(m);
+	m->sets = !m->tree->key2 && (side ? !left : !m->tree->outputs.count);
 	if (m->tree->outputs.count && !mark && !m->unique)
 		RQL_TRY(make_distinct(m));
 	if (left)

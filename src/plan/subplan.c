@@ -128,6 +128,9 @@ rql_status rql_subplan_rows(struct rql_planning *p, struct rql_rel *rel, bool by
 
 /* ---- maps ---- */
 
+/* Of one thread: a key listed, translated, and put into a map. */
+#define MAP_KEY_NS 6.0
+
 /* The keys are columns of one table. */
 static bool take_keys(struct rql_planning *sub, const struct rql_rows_block *rows, uint32_t key_count)
 {
@@ -187,8 +190,16 @@ static rql_status plan_map(struct rql_planning *sub, const struct rql_rel *rel, 
 	return RQL_OK;
 }
 
-rql_status rql_subplan_map(struct rql_planning *p, struct rql_rel *rel, uint32_t key_count, struct rql_subplan_map *out,
-                           bool *found, const char **how, struct rql_error *err)
+/* What the CPU takes for a map of the chosen leaf's rows. */
+static double map_ns(const struct rql_planning *p, const struct rql_leaf *leaf)
+{
+	const double threads = rql_pool_threads(p->ctx->devices->device[0].pool);
+	return rql_leaf_price(leaf) + leaf->cost.cells * MAP_KEY_NS / threads;
+}
+
+rql_status rql_subplan_map(struct rql_planning *p, struct rql_rel *rel, uint32_t key_count,
+                           const struct rql_store_column *set_of, struct rql_subplan_map *out, bool *found,
+                           const char **how, struct rql_error *err)
 {
 	struct subplan s;
 	bool chosen = false;
@@ -196,10 +207,12 @@ rql_status rql_subplan_map(struct rql_planning *p, struct rql_rel *rel, uint32_t
 	*out = (struct rql_subplan_map){0};
 	RQL_TRY(open_subplan(&s, p, rel, err));
 	rql_status status = rql_subplan_reads_columns(p, rel) ? plan_map(&s.planning, rel, key_count, &chosen) : RQL_OK;
-	if (chosen)
+	if (chosen && set_of)
+		status = rql_subplan_set(p, rel, set_of, map_ns(p, &s.nodes.leaves[0]), out, found, how);
+	if (status == RQL_OK && chosen && !*found) {
 		status = run_map(&s.planning, out, found);
-	if (*found)
-		*how = describe(p, &s.planning, true);
+		*how = *found ? describe(p, &s.planning, true) : *how;
+	}
 	pass_on(p, &s.planning, *found);
 	close_subplan(&s);
 	return status;
@@ -221,6 +234,8 @@ rql_status rql_subplan_expect(struct rql_planning *p, struct rql_rel *rel, uint3
 
 void rql_subplan_map_free(struct rql_subplan_map *map)
 {
+	rql_map_free(map->set);
+	map->set = NULL;
 	if (!map->structure)
 		return;
 	rql_flow_map_free(&map->map);

@@ -2,6 +2,8 @@
  * said of failures (test_faults.c walks all of them). */
 #include "device.h"
 
+#include <time.h>
+
 #define INDEX "CREATE INDEX c ON t USING columns (*)"
 
 static const char marked[] = "SELECT count(*) FROM rayql_structures() WHERE reason LIKE '%not used on vulkan:0 (%'";
@@ -507,6 +509,120 @@ static void strings(void **state)
 	close_session(&s);
 }
 
+/* ---- maps that are made there ---- */
+
+/* Keys that are NULL, come twice, are 64 bits wide, lie beyond the other table's, or far apart; u and ub come once. */
+static void make_keyed(rayql_connection *con, unsigned seed)
+{
+	char sql[1600];
+	snprintf(sql, sizeof sql,
+	         "CREATE TABLE p AS SELECT CASE WHEN h %% 40 = 7 THEN NULL ELSE h %% 300000 END::INTEGER k, "
+	         "5000000000000 + (h // 7 %% 400000)::BIGINT kb, h * 1000003 far, (h %% 5)::INTEGER g, i::INTEGER v "
+	         "FROM (SELECT i, (hash(i + %u) %% 10000019)::BIGINT h FROM range(20000) r(i)); "
+	         "CREATE TABLE q AS SELECT CASE WHEN h %% 50 = 3 THEN NULL ELSE h %% 350000 - 20000 END::INTEGER k, "
+	         "4999999990000 + (h // 7 %% 420000)::BIGINT kb, h * 1000003 far, (i * 11)::INTEGER u, "
+	         "5000000000000 + i * 9 ub, (h // 3 %% 100)::INTEGER w, (h %% 9)::INTEGER x "
+	         "FROM (SELECT i, (hash(i * 3 + %u) %% 10000019)::BIGINT h FROM range(30000) r(i)); "
+	         "CREATE TABLE nobody AS FROM q LIMIT 0; "
+	         "CREATE INDEX cp ON p USING columns (*); CREATE INDEX cq ON q USING columns (*); "
+	         "CREATE INDEX cn ON nobody USING columns (*)",
+	         seed, seed);
+	run(con, sql);
+	use(con, "compute");
+	/* Other ways to the same answer, by joins of columns, are not looked for. */
+	run(con, "SET rayql_enable_join = off");
+	run(con, "SELECT sum(k), sum(kb), sum(u), sum(ub), sum(w), sum(far), sum(x) FROM q");
+}
+
+static void maps_made_there(void **state)
+{
+	static const char there[] = "rows stay on a GPU, where the map was made (", here[] = "; rows by scan of cq";
+	static const struct {
+		const char *sql, *how; /* %d: a number that differs from run to run; how NULL: whatever answers */
+	} cases[] = {
+		{"g, count(*), sum(v) FROM p WHERE EXISTS (SELECT 1 FROM q WHERE q.k = p.k AND w < %d) GROUP BY g", there},
+		{"g, count(*), sum(v) FROM p WHERE NOT EXISTS (SELECT 1 FROM q WHERE q.k = p.k AND w >= %d) GROUP BY g", there},
+		{"g, count(*) FROM p WHERE kb IN (SELECT kb FROM q WHERE w > %d) GROUP BY g", there},
+		{"k IN (SELECT k FROM q WHERE w < %d) a, count(*), sum(v) FROM p GROUP BY a", there},
+		{"count(*), sum(v) FROM p WHERE k NOT IN (SELECT k FROM q WHERE w < %d)", there},
+		{"count(*), sum(v) FROM p WHERE k NOT IN (SELECT k FROM q WHERE w < %d AND k IS NOT NULL)", there},
+		/* unique keys; one that is not is another matter */
+		{"g, count(*), sum(v) FROM p JOIN q ON p.k = q.u WHERE w < %d GROUP BY g", there},
+		{"g, count(*) FROM p JOIN q ON p.kb = q.ub WHERE w <> %d GROUP BY g", there},
+		{"g, count(*), sum(v) FROM p JOIN q ON p.k = q.k WHERE w < %d GROUP BY g", NULL},
+		/* nothing passes, or everything */
+		{"g, count(*) FROM p WHERE EXISTS (SELECT 1 FROM q WHERE q.k = p.k AND w * x < -%d) GROUP BY g", there},
+		{"g, count(*) FROM p WHERE NOT EXISTS (SELECT 1 FROM q WHERE q.k = p.k AND w + x > -%d) GROUP BY g", there},
+		{"count(*) FROM p WHERE k NOT IN (SELECT k FROM nobody WHERE w < %d)", NULL},
+		/* too far apart for bits, and keys of two columns */
+		{"g, count(*) FROM p WHERE far IN (SELECT far FROM q WHERE w < %d) GROUP BY g", here},
+		{"g, count(*) FROM p WHERE EXISTS (SELECT 1 FROM q WHERE q.k = p.k AND q.x = p.g AND w < %d) GROUP BY g", here},
+	};
+	(void)state;
+	if (!has_unit("compute"))
+		skip();
+	const unsigned seed = (unsigned)time(NULL);
+	print_message("seed %u\n", seed);
+	struct session s = open_session(NULL, NULL);
+	make_keyed(s.con, seed);
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		char body[400], sql[500], explain[600];
+		snprintf(body, sizeof body, cases[i].sql, 20 + (int)((seed + i * 31) % 60));
+		snprintf(sql, sizeof sql, "SELECT %s ORDER BY ALL", body);
+		snprintf(explain, sizeof explain, "EXPLAIN %s", sql);
+		run(s.con, "SET rayql_enable_scan = off");
+		char *want = rows_of(s.con, sql, NULL);
+		run(s.con, "SET rayql_enable_scan = on");
+		expect(s.con, sql, cases[i].how ? "scan" : NULL, want);
+		char *plan = rows_of(s.con, explain, NULL);
+		if (cases[i].how)
+			holds(plan, cases[i].how);
+		free(plan);
+		free(want);
+	}
+	/* The bits lie there as any map's: no run has sent them. */
+	expect(s.con, "SELECT count(*) > 5 FROM rayql_structures() WHERE kind = 'map' AND placed LIKE 'vulkan:0 (bits in %'",
+	       NULL, "true\n");
+	/* A row more, and the map is another. */
+	run(s.con, "INSERT INTO q SELECT k + 1, kb, far, u + 5, ub + 4, w, x FROM q LIMIT 500");
+	char *want = rows_of(s.con, "SELECT count(*) FROM (FROM p WHERE v >= 0) p JOIN (FROM q WHERE w >= 0) q ON p.k = q.u", NULL);
+	expect(s.con, "SELECT count(*) FROM p JOIN q ON p.k = q.u WHERE w >= 0", NULL, want);
+	free(want);
+	close_session(&s);
+}
+
+/* A device that fails while a map is made: the CPU makes it. */
+static void maps_survive(void **state)
+{
+	static const char sql[] = "SELECT g, count(*) FROM p WHERE EXISTS (SELECT 1 FROM q WHERE q.k = p.k AND w < 50) "
+	                          "GROUP BY g ORDER BY g";
+	(void)state;
+	if (!has_unit("compute"))
+		skip();
+	int met = 0;
+	for (int n = 2; n < 5; n++) {
+		char fault[64];
+		snprintf(fault, sizeof fault, "vulkan:0 wait %d", n);
+		with_vulkan(fault);
+		struct session s = open_session(NULL, NULL);
+		make_keyed(s.con, 1);
+		char *plan = rows_of(s.con, "EXPLAIN SELECT g, count(*) FROM p WHERE EXISTS (SELECT 1 FROM q WHERE q.k = p.k AND "
+		                            "w < 50) GROUP BY g ORDER BY g",
+		                     NULL);
+		met += strstr(plan, "rows by scan of cq") != NULL;
+		free(plan);
+		char *have = rows_of(s.con, sql, NULL);
+		run(s.con, "SET rayql_enable_scan = off");
+		char *want = rows_of(s.con, sql, NULL);
+		assert_string_equal(have, want);
+		free(have);
+		free(want);
+		close_session(&s);
+	}
+	with_vulkan(NULL);
+	assert_int_not_equal(met, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -517,6 +633,8 @@ int main(void)
 		cmocka_unit_test(chosen_texts),
 		cmocka_unit_test(strings),
 		cmocka_unit_test(strings_survive),
+		cmocka_unit_test(maps_made_there),
+		cmocka_unit_test(maps_survive),
 	};
 	return cmocka_run_group_tests(tests, NULL, remove_scratch);
 }

@@ -272,12 +272,24 @@ static uint32_t map_param(struct rql_scan_coder *c, uint32_t join, enum rql_scan
 	return param_of(c, at, RQL_SCAN_PARAM_MAP);
 }
 
+/* Whether a dense map has the key: its bit. */
+static uint32_t has_key(struct rql_scan_coder *c, uint32_t join)
+{
+	const struct rql_map *map = c->plan->scan->joins[join].map;
+	uint32_t at = map_place(c, map, join_key(c, join));
+	uint32_t inside = OP2(c, U_LESS, BOOL, at, param32(c, map->span));
+	uint32_t bits = map_param(c, join, RQL_SCAN_MAP_BITS);
+	return OP2(c, LOGICAL_AND, BOOL, inside, CALL(c, "scan_bit_at", RQL_SPIRV_BOOL, bits, at, inside));
+}
+
 /* payload + 1, 0: none */
 static uint32_t look_up(struct rql_scan_coder *c, uint32_t join)
 {
 	const struct rql_map *map = c->plan->scan->joins[join].map;
 	if (c->found[join])
 		return c->found[join];
+	if (map->dense && !map->width)
+		return c->found[join] = rql_spirv_select(&c->m, RQL_SPIRV_U32, has_key(c, join), U32(c, 1), U32(c, 0));
 	struct rql_scan_value key = join_key(c, join);
 	if (map->dense) {
 		uint32_t table = map_param(c, join, RQL_SCAN_MAP_FOUND);
@@ -289,16 +301,6 @@ static uint32_t look_up(struct rql_scan_coder *c, uint32_t join)
 		                      wide_id(c, key), rql_scan_code_both(c, c->live, key.valid));
 	}
 	return c->found[join];
-}
-
-/* Whether a dense map has the key: its bit. */
-static uint32_t has_key(struct rql_scan_coder *c, uint32_t join)
-{
-	const struct rql_map *map = c->plan->scan->joins[join].map;
-	uint32_t at = map_place(c, map, join_key(c, join));
-	uint32_t inside = OP2(c, U_LESS, BOOL, at, param32(c, map->span));
-	uint32_t bits = map_param(c, join, RQL_SCAN_MAP_BITS);
-	return OP2(c, LOGICAL_AND, BOOL, inside, CALL(c, "scan_bit_at", RQL_SPIRV_BOOL, bits, at, inside));
 }
 
 /* Values of payloads, in 32 bits where all of them fit. */

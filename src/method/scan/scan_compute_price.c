@@ -229,6 +229,7 @@ static void price_locked(const struct rql_prepared *p, const struct rql_device *
 		.groups = made,
 		.device_bytes = r.resident + scratch_bytes(p),
 		.placed_bytes = r.resident - r.missing,
+		.missing_bytes = r.missing,
 		.cells = r.passed,
 		.runs = (double)p->snapshot->blocks * r.share,
 		.bytes = r.wanted,

@@ -158,6 +158,21 @@ struct rql_scan_map_args {
 };
 RQL_KERNEL_STRUCT_SIZE(rql_scan_map_args, 40);
 
+/* A set of keys made of COLUMNS that lie on the device. */
+#define RQL_SCAN_SET_NULLS 0u
+#define RQL_SCAN_SET_KEYS 1u  /* rows whose key is in the range */
+#define RQL_SCAN_SET_FRESH 2u /* of these, the first with its key */
+#define RQL_SCAN_SET_SEEN 3u  /* uint32_t of each */
+struct rql_scan_set_args {
+	uint64_t count, room; /* the address of their number; most of them */
+	uint64_t fields;
+	uint64_t first; /* plus a field: the place of its key, modulo 2^64 */
+	uint64_t bits;  /* zeroed */
+	uint64_t seen;  /* zeroed */
+	uint32_t span, unused;
+};
+RQL_KERNEL_STRUCT_SIZE(rql_scan_set_args, 56);
+
 struct rql_scan_collect_args {
 	RQL_STRUCT(rql_scan_accumulator) accumulator;
 	uint64_t capacity; /* rows */

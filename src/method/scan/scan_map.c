@@ -25,8 +25,9 @@ uint64_t rql_scan_map_bytes(const struct rql_map *map, enum rql_scan_map_part pa
 		return 0;
 	/* Whole words, which shaders read and passes clear, of what is allocated: payloads have 8 bytes more (map_build.c). A
 	 * map without keys has a word of bits, too. */
-	return part == RQL_SCAN_MAP_BITS ? ((uint64_t)map->span / 32 + 2) * sizeof(*map->bits)
-	                                 : ((uint64_t)map->span * map->width + 8) / 4 * 4;
+	if (part == RQL_SCAN_MAP_BITS)
+		return rql_map_bit_words(map->span) * sizeof(*map->bits);
+	return map->width ? ((uint64_t)map->span * map->width + 8) / 4 * 4 : 0;
 }
 
 const void *rql_scan_map_data(const struct rql_map *map, enum rql_scan_map_part part)
@@ -226,6 +227,33 @@ rql_status rql_scan_map_place(const struct rql_map *map, enum rql_scan_map_part 
 	rql_map_watch(map, rql_placements_drop);
 	RQL_TRY(rql_placement_get(&at, device, make, &wanted, &placement, err));
 	*out = (struct rql_scan_placed_map *)placement;
+	return RQL_OK;
+}
+
+/* What somebody else has made is taken as it is. */
+static rql_status take_over(const struct rql_place *at, struct rql_device *device, void *state, struct rql_placement **out,
+                            struct rql_error *err)
+{
+	struct rql_buffer **made = state;
+	struct rql_scan_placed_map *p = calloc(1, sizeof *p);
+	(void)at;
+	if (!p)
+		return rql_error_memory(err, sizeof *p, "a map on a device");
+	p->placement = (struct rql_placement){.device = device, .bytes = (*made)->bytes, .destroy = destroy};
+	p->buffer = *made;
+	*made = NULL;
+	*out = &p->placement;
+	return RQL_OK;
+}
+
+rql_status rql_scan_map_adopt(const struct rql_map *map, enum rql_scan_map_part part, struct rql_buffer **made,
+                              struct rql_error *err)
+{
+	const struct rql_place at = place_of(map, part);
+	struct rql_placement *placement = NULL;
+	rql_map_watch(map, rql_placements_drop);
+	RQL_TRY(rql_placement_get(&at, (*made)->device, take_over, made, &placement, err));
+	rql_placement_release(placement);
 	return RQL_OK;
 }
 

@@ -47,6 +47,10 @@ struct rql_scan_placed_map {
 rql_status rql_scan_map_place(const struct rql_map *map, enum rql_scan_map_part part, struct rql_device *device,
                               uint64_t *uploaded, struct rql_scan_placed_map **out,
                               struct rql_error *err) RQL_MUST_CHECK;
+/* The part lies there already, in this buffer (scan_set.c): it becomes the placement, as if it had been sent. Taken over;
+ * after an error it is the caller's still. */
+rql_status rql_scan_map_adopt(const struct rql_map *map, enum rql_scan_map_part part, struct rql_buffer **made,
+                              struct rql_error *err) RQL_MUST_CHECK;
 void rql_scan_map_release(struct rql_scan_placed_map *placed);
 /* rql_placement_there of it. */
 bool rql_scan_map_is_placed(const struct rql_map *map, enum rql_scan_map_part part, const struct rql_device *device);
