@@ -161,6 +161,9 @@ struct rql_index_of {
 	uint32_t more_count, more[RQL_INDEX_COLUMNS_MOST - 1];
 	enum rql_index_form form;
 	struct rql_sieve_form sieve; /* SIEVE */
+	/* Of a request's: its place there, and how CREATE INDEX called it, for as long as the request lives. */
+	uint32_t number;
+	const char *name;
 };
 
 enum rql_lookup_kind {

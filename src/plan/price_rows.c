@@ -13,9 +13,6 @@ static bool can_fail(const struct rql_request *request)
 }
 
 /* ---- conditions that joins are ---- */
-/* So many keys may be looked up instead of being met by a scan: an index nested loop. */
-#define KEYS_MOST 4096u
-
 /* What a lookup that drops rows says of its column: the value is one of the map's keys. False: they are many, or it is no
  * condition of one column. */
 static bool keys_of(const struct rql_planning *p, const struct rql_store_snapshot *snapshot,
@@ -23,14 +20,14 @@ static bool keys_of(const struct rql_planning *p, const struct rql_store_snapsho
 {
 	const struct rql_store_column *column = &snapshot->columns[lookup->column];
 	const bool drops = lookup->kind == RQL_LOOKUP_INNER || lookup->kind == RQL_LOOKUP_SEMI;
-	if (!drops || lookup->second || rql_map_entries(lookup->map) > KEYS_MOST)
+	if (!drops || lookup->second || rql_map_entries(lookup->map) > RQL_LOOKED_UP_KEYS)
 		return false;
 	int64_t *keys = RQL_NEW_ARRAY(p->arena, int64_t, rql_map_entries(lookup->map) + 1);
 	uint64_t *codes = column->dimension ? RQL_NEW_ARRAY(p->arena, uint64_t, column->dimension->count / 64 + 1) : NULL;
 	*no_memory = !keys || (column->dimension && !codes);
 	if (*no_memory)
 		return false;
-	const uint64_t count = rql_map_keys(lookup->map, KEYS_MOST, keys);
+	const uint64_t count = rql_map_keys(lookup->map, RQL_LOOKED_UP_KEYS, keys);
 	*out = (struct rql_conjunct){.test = RQL_TEST_IS_TRUE, .index = RQL_NONE};
 	out->list = (struct rql_value_list){.column = lookup->column, .count = (uint32_t)count, .values = keys};
 	if (!codes)
@@ -152,6 +149,8 @@ rql_status rql_price_rows(const struct rql_planning *p, const struct rql_method 
 	if (status != RQL_OK)
 		return RQL_OK;
 	method->price(out->request.under.prepared, device, &out->cost);
+	if (method->index)
+		out->index = rql_arena_strdup(p->arena, request->indexes[method->index(out->request.under.prepared)].name);
 	const double all = (double)request->snapshot->rows;
 	out->request.under.method = method;
 	out->request.under.share = all > 0 && out->cost.rows_out < all ? out->cost.rows_out / all : 1;

@@ -287,6 +287,11 @@ static uint64_t bytes(const struct rql_prepared *p)
 	return sum;
 }
 
+static uint32_t index_of(const struct rql_prepared *p)
+{
+	return p->of.number;
+}
+
 const struct rql_method rql_method_index_cpu = {
 	.name = "index",
 	.description = "rows by their keys: sorted, hashed or direct, as CREATE INDEX says",
@@ -299,6 +304,7 @@ const struct rql_method rql_method_index_cpu = {
 	.price = price,
 	.run = rql_index_look,
 	.points = rql_index_points,
+	.index = index_of,
 	.free = free_prepared,
 	.bytes = bytes,
 };
