@@ -452,6 +452,60 @@ static void several_columns(void **state)
 	close_session(&s);
 }
 
+/* Joins by two columns, whose values are looked up together where an index has both. */
+static void pairs_of_columns(void **state)
+{
+	static const char *const queries[] = {
+		"SELECT t.id, s.x FROM t JOIN s ON t.k = s.k AND t.c = s.c ORDER BY t.id, s.x",
+		"SELECT count(*), sum(t.id), count(t.id) FROM s LEFT JOIN t ON s.k = t.k AND s.c = t.c",
+		"SELECT s.x, t.id FROM s LEFT JOIN t ON s.k = t.k AND s.c = t.c AND t.id < 30000 + %u ORDER BY s.x, t.id",
+		"SELECT x FROM s WHERE NOT EXISTS (SELECT 1 FROM t WHERE t.c = s.c AND t.k = s.k AND t.id > %u) ORDER BY x",
+		"SELECT count(*), sum(id) FROM t WHERE (w, d) IN (SELECT w, d FROM s WHERE x > %u)",
+		"SELECT x FROM s WHERE EXISTS (SELECT 1 FROM t WHERE t.w = s.w AND t.d = s.d) ORDER BY x",
+		"SELECT count(*), sum(t.id) FROM t WHERE t.p = 5 AND EXISTS (SELECT 1 FROM s WHERE t.k = s.k AND t.c = s.c)",
+		"SELECT t.id FROM t WHERE t.b > %u * 7 AND EXISTS (SELECT 1 FROM s WHERE t.w = s.w AND t.d = s.d) ORDER BY t.id",
+		"SELECT s.x, t.id FROM s LEFT JOIN t ON s.w = t.w AND s.c = t.c AND s.d = t.d ORDER BY s.x, t.id",
+		"SELECT s.x, t.id FROM s LEFT JOIN t ON s.k = t.k AND s.c IS NOT DISTINCT FROM t.c ORDER BY s.x, t.id",
+	};
+	static const char *const indexes[] = {"auto (k, c)", "hash (c, k)", "btree (p, k, c)", "sorted (k, p, c)"};
+	char sql[640];
+	unsigned found = taken;
+	(void)state;
+	struct session s = scan_session();
+	run(s.con, "CREATE TABLE t AS SELECT i::INTEGER AS id, CASE WHEN i % 31 = 0 THEN NULL ELSE (hash(i) % 300 * 3)::INTEGER - "
+	           "450 END AS k, CASE WHEN i % 29 = 0 THEN NULL ELSE ((hash(i * 11) % 200)::INTEGER - 100)::SMALLINT END AS c, "
+	           "(hash(i * 7) % 9)::DECIMAL(9,2) AS p, DATE '1970-01-01' + (hash(i * 5) % 300)::INTEGER AS d, CASE WHEN i % 17 = "
+	           "0 THEN NULL ELSE 'w' || (hash(i * 13) % 300) END AS w, i * 3 AS b FROM range(60000) r(i)");
+	run(s.con, "CREATE INDEX ct ON t USING columns (*) WITH (refresh = auto); CREATE INDEX wd ON t USING sorted (w, d, b)");
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+	for (unsigned round = 0; round < 4; round++) {
+		snprintf(sql, sizeof sql,
+		         "CREATE OR REPLACE TABLE s AS SELECT i::INTEGER AS x, t.k + CASE WHEN i %% 7 = 0 THEN 1 ELSE 0 END AS k, t.c, t.d, "
+		         "CASE WHEN i %% 5 = 0 THEN 'none' ELSE t.w END AS w FROM range(%u) r(i) JOIN t ON t.id = i * 97 + %u",
+		         round == 3 ? 0 : 120, roll(9000));
+		run(s.con, sql);
+		run(s.con, "CREATE OR REPLACE INDEX cs ON s USING columns (*)");
+		snprintf(sql, sizeof sql, "CREATE OR REPLACE INDEX kc ON t USING %s", indexes[round]);
+		run(s.con, sql);
+		for (unsigned q = 0; q < sizeof queries / sizeof *queries; q++) {
+			snprintf(sql, sizeof sql, queries[q], roll(100));
+			same(s.con, sql);
+			(void)is_reduced(s.con, sql, strchr(sql, 'w') && strstr(sql, "s.d") ? "wd" : "kc");
+		}
+		run(s.con, "INSERT INTO t SELECT id + 60000, k + 3, c, p, d, 'v' || w, b FROM t LIMIT 900; DELETE FROM t WHERE id % 97 = "
+		           "5; UPDATE t SET c = NULL, d = DATE '1970-01-09' WHERE id % 91 = 3");
+	}
+#pragma GCC diagnostic pop
+	assert_true(taken > found);
+	same(s.con, queries[0]); /* the columns are fresh */
+	char *text = rows_of(s.con, "EXPLAIN SELECT t.id, s.x FROM t JOIN s ON t.k = s.k AND t.c = s.c", NULL);
+	if (!strstr(text, "by scan under index on cpu"))
+		fail_msg("%s", text);
+	free(text);
+	close_session(&s);
+}
+
 /* ---- random statements ---- */
 static void put_value(char *out, size_t size, char column)
 {
@@ -922,10 +976,10 @@ int main(int argc, char **argv)
 #ifdef __SANITIZE_THREAD__ /* indexes are made by all threads; of the rest, what threads meet in */
 	statements /= 10;
 	const struct CMUnitTest tests[] = {cmocka_unit_test(random_statements), cmocka_unit_test(at_once)};
-	(void)points_and_ranges, (void)joined, (void)inner_sides, (void)several_columns, (void)chosen, (void)extremes, (void)definitions, (void)memory, (void)keys_of_all_types, (void)parameters;
+	(void)points_and_ranges, (void)joined, (void)inner_sides, (void)several_columns, (void)pairs_of_columns, (void)chosen, (void)extremes, (void)definitions, (void)memory, (void)keys_of_all_types, (void)parameters;
 #else
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(points_and_ranges), cmocka_unit_test(joined), cmocka_unit_test(inner_sides), cmocka_unit_test(several_columns),
+		cmocka_unit_test(points_and_ranges), cmocka_unit_test(joined), cmocka_unit_test(inner_sides), cmocka_unit_test(several_columns), cmocka_unit_test(pairs_of_columns),
 		cmocka_unit_test(chosen),
 		cmocka_unit_test(extremes),          cmocka_unit_test(definitions),
 		cmocka_unit_test(memory),            cmocka_unit_test(random_statements), cmocka_unit_test(keys_of_all_types),
