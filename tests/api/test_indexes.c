@@ -195,12 +195,14 @@ static void definitions(void **state)
 	looked_up(s.con, "SELECT id FROM t WHERE k = 30000");
 	run(s.con, "CREATE OR REPLACE INDEX i ON t USING auto (k)");
 	looked_up(s.con, "SELECT id FROM t WHERE k = 60000");
-	run(s.con, "REFRESH INDEX i");
+	run(s.con, "REFRESH INDEX i; CREATE INDEX n ON t USING btree (b)");
 	close_session(&s);
 	/* After reopening. */
 	s = open_session(path, NULL);
 	run(s.con, "SET rayql_force = on");
 	looked_up(s.con, "SELECT id FROM t WHERE k = 60000");
+	expect(s.con, "SELECT rows FROM rayql_structures() WHERE name = 'n'", NULL, "100000\n"); /* from its side file */
+	looked_up(s.con, "SELECT count(*), sum(id) FROM t WHERE b BETWEEN 0 AND 50000000");
 	expect(s.con, "SELECT definition, state FROM rayql_structures() WHERE name = 'i'", NULL,
 	       "CREATE INDEX i ON t USING auto (k);|ready\n");
 	/* Its key becomes another column of the table; then none. */

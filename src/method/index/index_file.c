@@ -8,7 +8,7 @@ static bool place(const struct rql_store_segment *segment, const struct rql_inde
 {
 	static const enum rql_index_form forms[] = {RQL_INDEX_DIRECT, RQL_INDEX_HASH, RQL_INDEX_SORTED};
 	struct rql_index_of as = *of;
-	if (of->more_count || of->form == RQL_INDEX_BTREE) /* made anew */
+	if (of->more_count) /* made anew: a file names a run by one column */
 		return false;
 	if (i >= (of->form == RQL_INDEX_AUTO ? sizeof forms / sizeof *forms : 1))
 		return false;
@@ -32,13 +32,19 @@ static rql_status visit_keys(struct rql_frame_file *file, struct rql_index_map *
 
 static rql_status visit_arrays(struct rql_frame_file *file, struct rql_index_map *map)
 {
-	if (map->form != RQL_INDEX_HASH && (map->shift > 63 || map->greatest >> map->shift > UINT32_MAX))
+	const bool has_table = map->form == RQL_INDEX_SORTED || map->form == RQL_INDEX_DIRECT;
+	if (has_table && (map->shift > 63 || map->greatest >> map->shift > UINT32_MAX))
 		return rql_frame_corrupt(file, "a map's table is impossible");
 	if (map->form == RQL_INDEX_SORTED) {
 		RQL_TRY(visit_keys(file, map, map->count));
 		RQL_FRAME_ARRAY(file, map->rows, map->count);
 		RQL_FRAME_ARRAY(file, map->table, (map->greatest >> map->shift) + 2);
 		return RQL_OK;
+	}
+	if (map->form == RQL_INDEX_BTREE) {
+		RQL_TRY(rql_frame_array(file, &map->keys, rql_index_btree_keys(map), map->narrow ? sizeof(uint32_t) : sizeof(uint64_t)));
+		RQL_FRAME_ARRAY(file, map->rows, map->count);
+		return file->writing ? RQL_OK : rql_index_btree_levels(map, file->err);
 	}
 	if (map->form == RQL_INDEX_HASH) {
 		RQL_TRY(visit_keys(file, map, map->slots));
@@ -112,7 +118,7 @@ static const char *check(const struct rql_store_segment *segment, const struct r
 	return NULL;
 }
 
-static const char *const kinds[] = {"sorted", "hash", "direct", NULL};
+static const char *const kinds[] = {"sorted", "hash", "direct", "btree", NULL};
 
 const struct rql_run_family rql_runs_of_indexes = {
 	.kinds = kinds, .place = place, .open = open_run, .visit = visit, .check = check};
