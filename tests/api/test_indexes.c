@@ -195,13 +195,14 @@ static void definitions(void **state)
 	looked_up(s.con, "SELECT id FROM t WHERE k = 30000");
 	run(s.con, "CREATE OR REPLACE INDEX i ON t USING auto (k)");
 	looked_up(s.con, "SELECT id FROM t WHERE k = 60000");
-	run(s.con, "REFRESH INDEX i; CREATE INDEX n ON t USING btree (b)");
+	run(s.con, "REFRESH INDEX i; CREATE INDEX n ON t USING btree (b); CREATE INDEX o ON t USING auto (c, w, d)");
 	close_session(&s);
 	/* After reopening. */
 	s = open_session(path, NULL);
 	run(s.con, "SET rayql_force = on");
 	looked_up(s.con, "SELECT id FROM t WHERE k = 60000");
-	expect(s.con, "SELECT rows FROM rayql_structures() WHERE name = 'n'", NULL, "100000\n"); /* from its side file */
+	expect(s.con, "SELECT rows FROM rayql_structures() WHERE name IN ('n', 'o')", NULL, "100000\n100000\n"); /* side files */
+	looked_up(s.con, "SELECT count(*), sum(id) FROM t WHERE c = 7 AND w = 'w77' AND d > DATE '1950-01-01'");
 	looked_up(s.con, "SELECT count(*), sum(id) FROM t WHERE b BETWEEN 0 AND 50000000");
 	expect(s.con, "SELECT definition, state FROM rayql_structures() WHERE name = 'i'", NULL,
 	       "CREATE INDEX i ON t USING auto (k);|ready\n");

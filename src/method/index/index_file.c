@@ -1,6 +1,7 @@
 /* Runs of look-ups in a side file (method/runs.h). */
 #include "method/index/index_run.h"
 
+#include <stdlib.h>
 #include "method/runs.h"
 
 static bool place(const struct rql_store_segment *segment, const struct rql_index_of *of, uint32_t i,
@@ -8,8 +9,6 @@ static bool place(const struct rql_store_segment *segment, const struct rql_inde
 {
 	static const enum rql_index_form forms[] = {RQL_INDEX_DIRECT, RQL_INDEX_HASH, RQL_INDEX_SORTED};
 	struct rql_index_of as = *of;
-	if (of->more_count) /* made anew: a file names a run by one column */
-		return false;
 	if (i >= (of->form == RQL_INDEX_AUTO ? sizeof forms / sizeof *forms : 1))
 		return false;
 	if (of->form == RQL_INDEX_AUTO)
@@ -90,12 +89,22 @@ static bool are_rows(const struct rql_store_segment *segment, const struct rql_s
 	return good;
 }
 
+/* What is at a place: the key has the columns behind the first one (rql_index_place_of). */
+static struct rql_index_of of_place(const struct rql_place *at)
+{
+	struct rql_index_of of = {.column = at->part};
+	char *end = NULL;
+	for (const char *c = at->key; c && *c == ',' && of.more_count < RQL_INDEX_COLUMNS_MOST - 1; c = end)
+		of.more[of.more_count++] = (uint32_t)strtoul(c + 1, &end, 10);
+	return of;
+}
+
 static const char *check(const struct rql_store_segment *segment, const struct rql_place *at,
                          struct rql_placement *placement)
 {
 	struct rql_index_run *run = (struct rql_index_run *)placement;
 	const struct rql_index_map *map = &run->map;
-	const struct rql_index_of of = {.column = at->part};
+	const struct rql_index_of of = of_place(at);
 	const struct rql_store_view *view = &segment->columns[at->part];
 	struct rql_error err = {0};
 	uint64_t keyed = 0;
