@@ -133,19 +133,26 @@ static bool is_between(const struct rql_expr *e)
 	return e->kind == RQL_EXPR_BETWEEN && e->name && strlen(e->name) == 2;
 }
 
+/* The lower (0) or upper (1) bound of a BETWEEN as a comparison of its own. */
+static void set_half(const struct rql_expr *between, unsigned bound, struct rql_expr *operands[2], struct rql_expr *out)
+{
+	const bool closed = between->name[bound] == (bound ? ']' : '[');
+	operands[0] = between->children[0];
+	operands[1] = between->children[1 + bound];
+	*out = (struct rql_expr){.kind = RQL_EXPR_COMPARE,
+	                         .type = between->type,
+	                         .name = bound ? (closed ? "<=" : "<") : (closed ? ">=" : ">"),
+	                         .is_operator = true,
+	                         .child_count = 2,
+	                         .children = operands};
+}
+
 static struct rql_expr *half(struct rql_arena *arena, const struct rql_expr *between, unsigned bound)
 {
-	struct rql_expr *e = RQL_NEW(arena, struct rql_expr);
-	if (!e || !(e->children = RQL_NEW_ARRAY(arena, struct rql_expr *, 2)))
+	struct rql_expr *e = RQL_NEW(arena, struct rql_expr), **operands = RQL_NEW_ARRAY(arena, struct rql_expr *, 2);
+	if (!e || !operands)
 		return NULL;
-	const bool closed = between->name[bound] == (bound ? ']' : '[');
-	e->kind = RQL_EXPR_COMPARE;
-	e->type = between->type;
-	e->name = bound ? (closed ? "<=" : "<") : (closed ? ">=" : ">");
-	e->is_operator = true;
-	e->child_count = 2;
-	e->children[0] = between->children[0];
-	e->children[1] = between->children[1 + bound];
+	set_half(between, bound, operands, e);
 	return e;
 }
 
@@ -180,25 +187,43 @@ bool rql_join_keys_find(struct rql_arena *arena, const struct rql_rel *rel, stru
 	return rel->join == RQL_JOIN_MARK || find_range(arena, rel, out);
 }
 
+/* ---- for prices ---- */
+
 #define WAY_BOUNDS 8u /* that are looked at */
+
+/* Conditions that compare both sides in order; a BETWEEN has two, of which either may be of one side alone. */
+struct way_bounds {
+	uint32_t count, conditions; /* conditions: with those that are none */
+	struct bound bounds[WAY_BOUNDS];
+	struct rql_expr halves[WAY_BOUNDS], *operands[WAY_BOUNDS][2]; /* of the bounds that are of a BETWEEN */
+};
+
+static void note_bounds(struct way_bounds *w, struct rql_expr *e, uint32_t lefts)
+{
+	const bool between = is_between(e);
+	for (unsigned half = 0; half < (between ? 2 : 1); half++) {
+		w->conditions++;
+		if (w->count == WAY_BOUNDS)
+			continue;
+		if (between)
+			set_half(e, half, w->operands[w->count], &w->halves[w->count]);
+		w->count += is_bound(between ? &w->halves[w->count] : e, lefts, &w->bounds[w->count]);
+	}
+}
 
 struct rql_join_way rql_join_way_of(const struct rql_rel *rel)
 {
-	uint32_t lefts = rel->children[0]->column_count, count = 0;
+	uint32_t lefts = rel->children[0]->column_count;
 	struct rql_join_way way = {0};
-	struct bound bounds[WAY_BOUNDS];
+	struct way_bounds w = {0};
 	for (uint32_t i = 0; i < rel->expr_count; i++) {
-		struct rql_expr *e = rel->exprs[i];
-		bool between = is_between(e) && is_ordered(e->children[0]->type);
-		way.keys += equality(e, lefts) != 2;
-		way.bounds = between ? 2 : way.bounds;
-		way.comparisons += between ? 2 : 0;
-		count += count < WAY_BOUNDS && is_bound(e, lefts, &bounds[count]);
+		way.keys += equality(rel->exprs[i], lefts) != 2;
+		note_bounds(&w, rel->exprs[i], lefts);
 	}
-	for (uint32_t i = 0; i < count; i++)
+	for (uint32_t i = 0; i < w.count; i++)
 		for (unsigned points = 0; points < 2 && way.bounds < 2; points++)
-			way.bounds = opposite(bounds, count, i, points) < count ? 2 : 1;
-	way.comparisons += count;
-	way.tested = way.keys + way.comparisons < rel->expr_count || way.comparisons > way.bounds;
+			way.bounds = opposite(w.bounds, w.count, i, points) < w.count ? 2 : 1;
+	way.comparisons = w.count;
+	way.tested = way.keys + w.count < w.conditions || w.count > way.bounds;
 	return way;
 }

@@ -37,6 +37,7 @@ struct rql_leaf {
 	const struct rql_method *under; /* whose ROWS come in; NULL: none do */
 	uint32_t under_tests;           /* conditions that it has answered, */
 	uint32_t under_joins;           /* and joins of which it has looked the keys up, */
+	const char *under_index;        /* the index that it has found them in; NULL: it is not just one */
 	bool under_superset;            /* which are tested again, some of them */
 	enum rql_rows_form under_form;  /* in which most blocks are expected */
 	uint32_t group_count; /* the request's group keys: without the hidden one */
@@ -59,6 +60,9 @@ enum rql_operator_kind {
 /* A node, and what else gives its rows. */
 struct rql_alternative {
 	const struct rql_rel *of, *as;
+	/* `as` gives only those of the rows that are asked for, and the host, which has no such reduction, takes this for all of
+	 * them; 0: it gives all. */
+	double host_ns;
 };
 struct rql_operator {
 	enum rql_operator_kind kind;

@@ -88,6 +88,11 @@ struct rql_value_list {
 	uint32_t column, count;
 	const int64_t *values; /* in any order; NULL: it is not known to be one */
 };
+/* Values of two columns together: what a join by both says of them. */
+struct rql_value_pairs {
+	uint32_t columns[2], count;
+	const int64_t *values[2]; /* integers or codes; NULL: it says no such thing; not copied */
+};
 /* Values of a column for which a program is true: integers, or of DOUBLE and FLOAT their places (column/value.h). */
 struct rql_value_range {
 	rql_int128 least, greatest;
@@ -111,6 +116,7 @@ struct rql_conjunct {
 	double real_least, real_greatest;
 	struct rql_value_list list; /* IS_TRUE: it is true for exactly these values of a column, not copied */
 	struct rql_value_ranges ranges; /* IS_TRUE: the same in another form, for more conditions; not copied */
+	struct rql_value_pairs pairs;   /* IS_TRUE: it is true for no other rows than those of these pairs */
 };
 
 /* ---- indexes ---- */
@@ -161,6 +167,9 @@ struct rql_index_of {
 	uint32_t more_count, more[RQL_INDEX_COLUMNS_MOST - 1];
 	enum rql_index_form form;
 	struct rql_sieve_form sieve; /* SIEVE */
+	/* Of a request's: its place there, and how CREATE INDEX called it, for as long as the request lives. */
+	uint32_t number;
+	const char *name;
 };
 
 enum rql_lookup_kind {

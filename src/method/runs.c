@@ -65,8 +65,18 @@ struct listing {
 static void digest_one(void *state, uint64_t index, unsigned worker)
 {
 	struct stored *s = &((struct listing *)state)->list[index];
+	const struct rql_index_of *of = &s->part->of;
+	uint64_t both[2][RQL_STORE_DIGEST];
 	(void)worker;
-	rql_store_digest(s->segment, s->part->of.column, s->digest);
+	rql_store_digest(s->segment, of->column, s->digest);
+	for (uint32_t i = 0; i < of->more_count; i++) { /* a key of several columns is of all of them, in their order */
+		memcpy(both[0], s->digest, sizeof(both[0]));
+		rql_store_digest(s->segment, of->more[i], both[1]);
+		for (uint32_t w = 0; w < RQL_STORE_DIGEST; w++) {
+			const uint64_t words[] = {both[0][w], both[1][w]};
+			s->digest[w] = rql_frame_checksum(words, sizeof(words));
+		}
+	}
 }
 
 /* list: malloc'ed. */

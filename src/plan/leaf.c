@@ -400,7 +400,8 @@ rql_status rql_leaf_choose_block(struct rql_planning *p, const struct rql_rel *r
 
 /* ---- over groups that stay on a device ---- */
 
-rql_status rql_planning_alternative(struct rql_planning *p, const struct rql_rel *rel, const struct rql_rel *as)
+rql_status rql_planning_alternative(struct rql_planning *p, const struct rql_rel *rel, const struct rql_rel *as,
+                                    double host_ns)
 {
 	struct rql_plan_nodes *n = p->nodes;
 	if (n->alternative_count == n->alternative_capacity) {
@@ -413,7 +414,7 @@ rql_status rql_planning_alternative(struct rql_planning *p, const struct rql_rel
 		n->alternatives = grown;
 		n->alternative_capacity = capacity;
 	}
-	n->alternatives[n->alternative_count++] = (struct rql_alternative){rel, as};
+	n->alternatives[n->alternative_count++] = (struct rql_alternative){rel, as, host_ns};
 	return RQL_OK;
 }
 

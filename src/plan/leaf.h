@@ -96,9 +96,9 @@ rql_status rql_leaf_choose_block(struct rql_planning *p, const struct rql_rel *r
                                  const struct rql_rows_block *rows, bool *found) RQL_MUST_CHECK;
 /* leaf.c: rel has a leaf that joins on a GPU. Leaves below it, and the CPU above them, may be cheaper: those are found, too. */
 rql_status rql_leaf_look_below(struct rql_planning *p, const struct rql_rel *rel) RQL_MUST_CHECK;
-/* What is made of leaves gives rel's rows. */
-rql_status rql_planning_alternative(struct rql_planning *p, const struct rql_rel *rel,
-                                    const struct rql_rel *as) RQL_MUST_CHECK;
+/* What is made of leaves gives rel's rows. host_ns: as in struct rql_alternative. */
+rql_status rql_planning_alternative(struct rql_planning *p, const struct rql_rel *rel, const struct rql_rel *as,
+                                    double host_ns) RQL_MUST_CHECK;
 void rql_leaf_clear(struct rql_leaf *leaf);
 /* NULL: out of memory. */
 struct rql_candidate *rql_candidate_add(struct rql_planning *p, const struct rql_structure *s);

@@ -78,7 +78,7 @@ static bool is_known(const struct group *g)
 
 static struct rql_known_rows known(const struct rql_memo *m, const struct group *g, unsigned threads)
 {
-	return (struct rql_known_rows){m->spec->nodes, threads, g->ctes, m->spec->size_count, m->spec->sizes};
+	return (struct rql_known_rows){m->spec->nodes, threads, g->ctes, m->spec->size_count, m->spec->sizes, false};
 }
 
 /* The children that see what an operator of RayQL's, or the host, leaves them of shared rows. */
@@ -106,8 +106,11 @@ static bool add_children(struct rql_memo *m, struct group *g)
 
 static void price_of_tables(const struct rql_memo *m, struct group *g)
 {
-	const struct rql_known_rows all = known(m, g, m->spec->threads);
-	g->host_ns = g->as     ? g->as->host_ns
+	const struct rql_alternative *alternative = rql_plan_alternative_of(m->spec->nodes, g->rel);
+	struct rql_known_rows all = known(m, g, m->spec->threads);
+	all.whole = true;
+	g->host_ns = alternative && alternative->host_ns > 0 ? alternative->host_ns
+	             : g->as                                 ? g->as->host_ns
 	             : g->leaf ? m->spec->leaf_host_ns(m->spec->state, g->leaf)
 	                       : rql_price_in_host(&all, g->rel);
 	g->of_tables = is_known(g) || (is_found(g) && m->spec->forced) ? NEVER : g->host_ns; /* RayQL has known ones */
@@ -136,8 +139,11 @@ static bool is_serial(const struct group *g)
 /* At least one of its children is lent in part. */
 static double price_over_lent(const struct rql_memo *m, const struct group *g)
 {
-	const struct rql_known_rows of = known(m, g, is_serial(g) ? 1 : m->spec->threads);
-	double sum = rql_price_in_host(&of, g->rel), more = NEVER;
+	struct rql_known_rows of = known(m, g, is_serial(g) ? 1 : m->spec->threads);
+	double sum = 0, more = NEVER;
+	for (uint32_t i = 0; i < g->child_count; i++)
+		of.whole |= !better_lent(g->in_host[i]);
+	sum += rql_price_in_host(&of, g->rel);
 	for (uint32_t i = 0; i < g->child_count; i++) {
 		const struct group *child = g->in_host[i];
 		const double least = fmin(child->mixed, child->of_tables);
@@ -303,7 +309,7 @@ static void lend(struct rql_memo *m, const struct group *g, struct rql_operator 
 		return;
 	for (uint32_t i = 0; i < host->instead_count; i++)
 		grown[i] = host->instead[i];
-	grown[host->instead_count++] = (struct rql_alternative){g->rel, g->as->rel};
+	grown[host->instead_count++] = (struct rql_alternative){g->rel, g->as->rel, 0};
 	host->instead = grown;
 	lend(m, g->as, host);
 }

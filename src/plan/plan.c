@@ -10,6 +10,7 @@
 #include "bind/relation/codes_memo.h"
 #include "method/request.h"
 #include "plan/await.h"
+#include "plan/index_reduction.h"
 #include "plan/map_cache.h"
 #include "plan/memo.h"
 
@@ -56,6 +57,19 @@ static bool gives_rows(const struct rql_rel *rel)
 	       rel->kind == RQL_REL_LIMIT;
 }
 
+/* Of a join a child may be rows that an index finds by the other one's keys. */
+static rql_status cover_child(struct rql_planning *p, const struct rql_rel *rel, uint32_t child, bool *covered)
+{
+	struct rql_reduced reduced = {0};
+	bool found = false;
+	RQL_TRY(rql_join_reduction(p, rel, child, &reduced));
+	if (reduced.rel)
+		RQL_TRY(rql_leaf_choose_rows(p, reduced.rel, &found));
+	*covered = found;
+	return found ? rql_planning_alternative(p, rel->children[child], reduced.rel, reduced.host_ns)
+	             : rql_planning_cover(p, rel->children[child], covered);
+}
+
 rql_status rql_planning_cover(struct rql_planning *p, const struct rql_rel *rel, bool *covered)
 {
 	const struct rql_above here = {rel, p->above}, *above = p->above;
@@ -80,7 +94,7 @@ rql_status rql_planning_cover(struct rql_planning *p, const struct rql_rel *rel,
 	/* Of a sub-plan a part is of no use: below one block there is no other that would do. */
 	p->above = &here;
 	for (uint32_t i = 0; i < rel->child_count && (all || !p->is_subplan) && !p->by_first; i++) {
-		RQL_TRY(rql_planning_cover(p, rel->children[i], covered));
+		RQL_TRY(cover_child(p, rel, i, covered));
 		all = all && *covered;
 	}
 	p->above = above;

@@ -47,13 +47,20 @@ struct rql_plan_nodes {
 	struct rql_candidate *candidates;
 };
 
-/* What else gives the node's rows; NULL: nothing does. */
-static inline const struct rql_rel *rql_plan_alternative(const struct rql_plan_nodes *nodes, const struct rql_rel *rel)
+static inline const struct rql_alternative *rql_plan_alternative_of(const struct rql_plan_nodes *nodes,
+                                                                    const struct rql_rel *rel)
 {
 	for (uint32_t i = 0; i < nodes->alternative_count; i++)
 		if (nodes->alternatives[i].of == rel)
-			return nodes->alternatives[i].as;
+			return &nodes->alternatives[i];
 	return NULL;
+}
+
+/* What else gives the node's rows; NULL: nothing does. */
+static inline const struct rql_rel *rql_plan_alternative(const struct rql_plan_nodes *nodes, const struct rql_rel *rel)
+{
+	const struct rql_alternative *found = rql_plan_alternative_of(nodes, rel);
+	return found ? found->as : NULL;
 }
 
 #endif

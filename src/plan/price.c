@@ -117,6 +117,7 @@ static void keep_cheapest(struct pricing *c, const struct rql_method *method, st
 	leaf->under_tests = under ? under->tests : 0;
 	leaf->under_joins = under ? under->joins : 0;
 	leaf->under_superset = under && under->superset;
+	leaf->under_index = under ? under->index : NULL;
 	leaf->under_form = under ? under->cost.rows_form : RQL_ROWS_BITMAP;
 	leaf->cost = *cost;
 }

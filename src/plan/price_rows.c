@@ -13,24 +13,22 @@ static bool can_fail(const struct rql_request *request)
 }
 
 /* ---- conditions that joins are ---- */
-/* So many keys may be looked up instead of being met by a scan: an index nested loop. */
-#define KEYS_MOST 4096u
+static bool are_few(const struct rql_lookup *lookup)
+{
+	const bool drops = lookup->kind == RQL_LOOKUP_INNER || lookup->kind == RQL_LOOKUP_SEMI;
+	return drops && rql_map_entries(lookup->map) <= RQL_LOOKED_UP_KEYS;
+}
 
-/* What a lookup that drops rows says of its column: the value is one of the map's keys. False: they are many, or it is no
- * condition of one column. */
+/* What a lookup by one column says of it: the value is one of the map's keys. False: out of memory. */
 static bool keys_of(const struct rql_planning *p, const struct rql_store_snapshot *snapshot,
-                    const struct rql_lookup *lookup, struct rql_conjunct *out, bool *no_memory)
+                    const struct rql_lookup *lookup, struct rql_conjunct *out)
 {
 	const struct rql_store_column *column = &snapshot->columns[lookup->column];
-	const bool drops = lookup->kind == RQL_LOOKUP_INNER || lookup->kind == RQL_LOOKUP_SEMI;
-	if (!drops || lookup->second || rql_map_entries(lookup->map) > KEYS_MOST)
-		return false;
 	int64_t *keys = RQL_NEW_ARRAY(p->arena, int64_t, rql_map_entries(lookup->map) + 1);
 	uint64_t *codes = column->dimension ? RQL_NEW_ARRAY(p->arena, uint64_t, column->dimension->count / 64 + 1) : NULL;
-	*no_memory = !keys || (column->dimension && !codes);
-	if (*no_memory)
+	if (!keys || (column->dimension && !codes))
 		return false;
-	const uint64_t count = rql_map_keys(lookup->map, KEYS_MOST, keys);
+	const uint64_t count = rql_map_keys(lookup->map, RQL_LOOKED_UP_KEYS, keys);
 	*out = (struct rql_conjunct){.test = RQL_TEST_IS_TRUE, .index = RQL_NONE};
 	out->list = (struct rql_value_list){.column = lookup->column, .count = (uint32_t)count, .values = keys};
 	if (!codes)
@@ -42,11 +40,32 @@ static bool keys_of(const struct rql_planning *p, const struct rql_store_snapsho
 	return true;
 }
 
+/* ... and by two columns: their values are one of its pairs. */
+static bool pairs_of(const struct rql_planning *p, const struct rql_lookup *lookup, struct rql_conjunct *out)
+{
+	const struct rql_key_pair *pair = &lookup->pair;
+	int64_t *values[2];
+	for (unsigned i = 0; i < 2; i++)
+		if (!(values[i] = RQL_NEW_ARRAY(p->arena, int64_t, rql_map_entries(lookup->map) + 1)))
+			return false;
+	const uint64_t count = rql_map_keys(lookup->map, RQL_LOOKED_UP_KEYS, values[0]);
+	for (uint64_t i = 0; i < count; i++) {
+		const uint64_t key = (uint64_t)values[0][i];
+		values[0][i] = (int64_t)((uint64_t)pair->least + key / pair->second_span);
+		values[1][i] = (int64_t)((uint64_t)pair->second_least + key % pair->second_span);
+	}
+	*out = (struct rql_conjunct){.test = RQL_TEST_IS_TRUE, .index = RQL_NONE};
+	out->pairs = (struct rql_value_pairs){.columns = {lookup->column, lookup->second - 1},
+	                                      .count = (uint32_t)count,
+	                                      .values = {values[0], values[1]}};
+	return true;
+}
+
 /* ---- what is answered ---- */
 /* A program of which nothing is known but that it is one. */
 static bool is_opaque(const struct rql_conjunct *c)
 {
-	return c->test == RQL_TEST_IS_TRUE && !c->list.values && !c->ranges.ranges;
+	return c->test == RQL_TEST_IS_TRUE && !c->list.values && !c->ranges.ranges && !c->pairs.values[0];
 }
 
 static enum rql_offer offer_of(const struct rql_method *method, const struct rql_device *device,
@@ -77,6 +96,17 @@ static uint32_t collect(const struct rql_method *method, const struct rql_device
 	return count;
 }
 
+static bool is_indexed(const struct rql_request *request, const struct rql_lookup *lookup)
+{
+	bool found = false;
+	for (uint32_t i = 0; i < request->index_count; i++)
+		for (uint32_t c = 0; c <= request->indexes[i].more_count; c++) {
+			const uint32_t column = c ? request->indexes[i].more[c - 1] : request->indexes[i].column;
+			found |= column == lookup->column || (lookup->second && column == lookup->second - 1);
+		}
+	return found;
+}
+
 /* The same of what the request's lookups say; they stay lookups, since whoever runs under the ROWS wants their payloads.
  * Where codes are asked for of what has no index, nothing is made of the map. */
 static uint32_t collect_keys(const struct rql_planning *p, const struct rql_method *method,
@@ -85,11 +115,11 @@ static uint32_t collect_keys(const struct rql_planning *p, const struct rql_meth
 {
 	uint32_t count = 0;
 	for (uint32_t l = 0; l < request->lookup_count && !*no_memory; l++) {
-		bool indexed = false;
-		for (uint32_t i = 0; i < request->index_count; i++)
-			indexed |= request->indexes[i].column == request->lookups[l].column;
-		if (indexed && keys_of(p, request->snapshot, &request->lookups[l], &out[count], no_memory) &&
-		    offer_of(method, device, request, &out[count]) != RQL_OFFER_NO)
+		const struct rql_lookup *lookup = &request->lookups[l];
+		if (!is_indexed(request, lookup) || !are_few(lookup))
+			continue;
+		*no_memory = !(lookup->second ? pairs_of(p, lookup, &out[count]) : keys_of(p, request->snapshot, lookup, &out[count]));
+		if (!*no_memory && offer_of(method, device, request, &out[count]) != RQL_OFFER_NO)
 			count++;
 	}
 	return count;
@@ -152,6 +182,8 @@ rql_status rql_price_rows(const struct rql_planning *p, const struct rql_method 
 	if (status != RQL_OK)
 		return RQL_OK;
 	method->price(out->request.under.prepared, device, &out->cost);
+	if (method->index)
+		out->index = rql_arena_strdup(p->arena, request->indexes[method->index(out->request.under.prepared)].name);
 	const double all = (double)request->snapshot->rows;
 	out->request.under.method = method;
 	out->request.under.share = all > 0 && out->cost.rows_out < all ? out->cost.rows_out / all : 1;

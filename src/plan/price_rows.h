@@ -4,6 +4,9 @@
 
 #include "plan/leaf.h"
 
+/* So many keys of a join may be looked up instead of being met by a scan: an index nested loop. */
+#define RQL_LOOKED_UP_KEYS 4096u
+
 struct rql_rows_offer {
 	/* Under the ROWS, without the conditions that they answer exactly. Arrays in the planning's arena; who prepares it
 	 * takes under.prepared over. */
@@ -13,6 +16,7 @@ struct rql_rows_offer {
 	uint32_t tests;       /* conditions that it has answered, */
 	uint32_t joins;       /* and lookups whose keys it looks up, */
 	bool superset;        /* and some are tested again */
+	const char *index;    /* that they are looked up in, in the planning's arena; NULL: not just one */
 };
 /* *found false: the method can answer none of the request's conditions there. Fails only for memory and interruption. */
 rql_status rql_price_rows(const struct rql_planning *p, const struct rql_method *method, struct rql_device *device,

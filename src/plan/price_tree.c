@@ -106,9 +106,9 @@ double rql_expected_rows(const struct rql_known_rows *known, const struct rql_re
 	for (uint32_t i = 0; i < known->nodes->leaf_count; i++)
 		if (known->nodes->leaves[i].rel == rel)
 			return known->nodes->leaves[i].cost.rows_out;
-	const struct rql_rel *as = rql_plan_alternative(known->nodes, rel);
-	if (as)
-		return rql_expected_rows(known, as);
+	const struct rql_alternative *alternative = rql_plan_alternative_of(known->nodes, rel);
+	if (alternative && !(known->whole && alternative->host_ns > 0))
+		return rql_expected_rows(known, alternative->as);
 	double rows = rel->child_count ? rql_expected_rows(known, rel->children[0]) : 1;
 	switch (rel->kind) {
 	case RQL_REL_GET:

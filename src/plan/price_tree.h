@@ -19,6 +19,7 @@ struct rql_known_rows {
 	} *ctes;
 	uint32_t size_count;
 	const struct rql_table_size *sizes;
+	bool whole; /* as the host has them: with those that reductions drop */
 };
 double rql_expected_rows(const struct rql_known_rows *known, const struct rql_rel *rel);
 /* Of the node itself, without what is below it: time, not processor time. */

@@ -206,7 +206,7 @@ rql_status rql_leaf_choose_distincts(struct rql_planning *p, const struct rql_re
 	p->above = above;
 	RQL_TRY(status);
 	if (*found)
-		return rql_planning_alternative(p, rel, joined);
+		return rql_planning_alternative(p, rel, joined, 0);
 	drop_leaves(p, leaves);
 	return RQL_OK;
 }

@@ -19,8 +19,10 @@ bool rql_scan_indexes(const struct rql_planning *p, const struct rql_structure *
 		if (!is_usable(index, s))
 			continue;
 		for (uint32_t k = 0; k < index->column_count; k++)
-			if (rql_structure_index_of(index, s, k, &indexes[request->index_count]))
-				request->index_count++;
+			if (rql_structure_index_of(index, s, k, &indexes[request->index_count])) {
+				indexes[request->index_count].number = request->index_count;
+				indexes[request->index_count++].name = index->name;
+			}
 	}
 	request->indexes = indexes;
 	return indexes != NULL;

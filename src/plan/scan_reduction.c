@@ -3,7 +3,9 @@
  *
  * What it saves: a row of the side that is not asked for costs a test of one bit instead of a place in a table of groups
  * (some 10 ns where these are many), and its group no place in the map. What it costs: a pass over the fact table's
- * conditions, which is that of the query itself once more. */
+ * conditions, which is that of the query itself once more. Where the side's keys have an index (index_reduction.h), the rows
+ * that are not asked for are not even read. */
+#include "plan/index_reduction.h"
 #include "plan/scan_reduction.h"
 
 /* A side of fewer rows is read as fast as this is planned. Where both are so small, rayql_force asks for no gain, so that
@@ -103,36 +105,52 @@ static bool may_reduce(const struct rql_planning *p, const struct rql_block_side
 	       rql_side_can_reduce(side);
 }
 
-static rql_status are_few(struct rql_planning *p, struct rql_rel *keys, uint32_t key_count, uint64_t fact_rows, bool *few,
-                          struct rql_error *err)
+/* What there is to gain. */
+struct gain {
+	uint64_t side_rows, fact_rows;
+	bool reads_less; /* rows of the side need no place in its map */
+	bool looks_up;   /* an index finds the side's rows by their keys */
+};
+
+static rql_status are_few(struct rql_planning *p, struct rql_rel *keys, uint32_t key_count, const struct gain *gain,
+                          bool *few, struct rql_error *err)
 {
 	double rows;
 	RQL_TRY(rql_subplan_expect(p, keys, key_count, &rows, err));
-	*few = rows >= 0 && (rows * LEAST_DROP <= (double)fact_rows || is_tried(p, fact_rows));
+	*few = rows >= 0 && ((gain->reads_less && (rows * LEAST_DROP <= (double)gain->fact_rows || is_tried(p, gain->fact_rows))) ||
+	                     (gain->looks_up && rql_look_ups_pay(p, rows, gain->side_rows)));
 	return RQL_OK;
+}
+
+static bool is_large(const struct rql_planning *p, const struct gain *gain)
+{
+	return is_tried(p, gain->side_rows) ||
+	       (gain->side_rows >= LEAST_ROWS && gain->fact_rows / FACT_FACTOR <= gain->side_rows);
 }
 
 rql_status rql_scan_reduction(struct rql_planning *p, const struct rql_star *star, uint32_t subtree, uint64_t fact_rows,
                               const struct rql_rel **out, struct rql_error *err)
 {
 	const struct rql_block_side *side = star->subtrees[subtree].side;
+	struct gain gain = {.fact_rows = fact_rows};
 	struct rql_star_part part;
-	uint64_t rows = 0;
 	bool few = false;
 	*out = NULL;
 	if (!may_reduce(p, side))
 		return RQL_OK;
-	RQL_TRY(count_rows(p, side->rel, &rows, err));
-	if (!is_tried(p, rows) && (rows < LEAST_ROWS || fact_rows / FACT_FACTOR > rows))
+	RQL_TRY(count_rows(p, side->rel, &gain.side_rows, err));
+	gain.looks_up = rql_look_ups_can(p, side);
+	if (!is_large(p, &gain) && !gain.looks_up)
 		return RQL_OK;
-	RQL_TRY(make_part(p, star, subtree, rows, &part, err));
-	if (!is_restricted(star->block, &part) && !part.sides)
+	RQL_TRY(make_part(p, star, subtree, gain.side_rows, &part, err));
+	gain.reads_less = is_large(p, &gain) && (is_restricted(star->block, &part) || part.sides);
+	if (!gain.reads_less && !gain.looks_up)
 		return RQL_OK;
 	struct rql_rel *keys = rql_star_part_keys(p->arena, star, &part, side);
 	struct rql_reduction *reduction = RQL_NEW(p->arena, struct rql_reduction);
 	if (!keys || !reduction)
 		return rql_error_memory(err, 0, "a plan");
-	RQL_TRY(are_few(p, keys, side->key_count, fact_rows, &few, err));
+	RQL_TRY(are_few(p, keys, side->key_count, &gain, &few, err));
 	if (!few)
 		return RQL_OK;
 	*reduction = (struct rql_reduction){keys, p->reductions};

@@ -117,7 +117,7 @@ static rql_status choose_split(struct rql_planning *p, const struct rql_rel *rel
 	if (!columns || !projection || !make_projection(&c, rows, rel, projection))
 		return rql_error_memory(p->err, 0, "a plan");
 	RQL_TRY(rql_leaf_choose_block(p, projection->children[0], columns->block, columns, found));
-	return *found ? rql_planning_alternative(p, rel, projection) : RQL_OK;
+	return *found ? rql_planning_alternative(p, rel, projection, 0) : RQL_OK;
 }
 
 /* The leaf that was found may join on a GPU: then leaves below it, whose rows the CPU joins, are looked for, but no other

@@ -45,10 +45,20 @@ static rql_status plan_and_run(struct rql_planning *sub, const struct rql_rel *r
 	return sub->plan->kind == RQL_PLAN_METHOD ? run(sub, out) : RQL_OK;
 }
 
+static const char *index_of(const struct rql_planning *sub)
+{
+	const char *index = NULL;
+	for (uint32_t i = 0; i < sub->nodes->leaf_count && !index; i++)
+		index = sub->nodes->leaves[i].under_index;
+	return index;
+}
+
 /* For EXPLAIN; in p's arena. */
 static const char *describe(const struct rql_planning *p, const struct rql_planning *sub, bool found)
 {
-	const char *text = found ? rql_arena_printf(p->arena, "by %s of %s%s", sub->plan->method, sub->plan->structure,
+	const char *index = index_of(sub);
+	const char *text = found ? rql_arena_printf(p->arena, "by %s of %s%s%s%s", sub->plan->method, sub->plan->structure,
+	                                           index ? " under index " : "", index ? index : "",
 	                                           rql_operator_needs_host(sub->nodes->tree) ? ", finished by the host" : "")
 	                        : rql_arena_printf(p->arena, "by the host: %s", sub->why_not ? sub->why_not : "no columns index serves it");
 	return text ? text : "";

@@ -22,7 +22,7 @@ static struct {
 	struct rql_device *cpu;
 	struct rql_store *store;
 	const struct rql_store_snapshot *snapshot; /* two segments of: integers with NULLs, strings, reals, dense integers */
-	struct rql_index_part parts[8];
+	struct rql_index_part parts[12];
 	uint32_t part_count;
 	uint8_t *image; /* a file of all */
 	size_t size;
@@ -106,6 +106,11 @@ static void make_world(void)
 	add_part(2, RQL_INDEX_SIEVE, 5, 1, RQL_SIEVE_VALUES);
 	add_part(0, RQL_INDEX_SORTED, 0, 0, RQL_SIEVE_AUTO);
 	add_part(0, RQL_INDEX_HASH, 0, 0, RQL_SIEVE_AUTO);
+	add_part(0, RQL_INDEX_BTREE, 0, 0, RQL_SIEVE_AUTO);
+	add_part(1, RQL_INDEX_BTREE, 0, 0, RQL_SIEVE_AUTO);
+	add_part(1, RQL_INDEX_SORTED, 0, 0, RQL_SIEVE_AUTO); /* a key of two columns */
+	world.parts[world.part_count - 1].of.more_count = 1;
+	world.parts[world.part_count - 1].of.more[0] = 0;
 	add_part(1, RQL_INDEX_HASH, 0, 0, RQL_SIEVE_AUTO);
 	add_part(3, RQL_INDEX_AUTO, 0, 0, RQL_SIEVE_AUTO);
 	write_image();

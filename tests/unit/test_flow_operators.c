@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "flow/join_keys.h"
 #include "flow/keys.h"
 #include "host/host.h"
 
@@ -886,6 +887,41 @@ static void test_ranges(void **state)
 	assert_true(done > ROUNDS / 10);
 }
 
+/* A BETWEEN bounds a value by both of its ends only where both are the other side's. */
+static void test_ways(void **state)
+{
+	(void)state;
+	struct world w;
+	open_world(&w);
+	const struct rql_type type = rql_type_simple(RQL_TYPE_INTEGER);
+	struct rql_rel sides[2] = {{.column_count = 2}, {.column_count = 2}}, *children[2] = {&sides[0], &sides[1]};
+	static const struct {
+		uint32_t columns[3]; /* below 2: of the left side */
+		struct rql_join_way way;
+	} cases[] = {
+		{{0, 2, 3}, {.bounds = 2, .comparisons = 2}},
+		{{2, 0, 1}, {.bounds = 2, .comparisons = 2}},
+		{{0, 2, 1}, {.bounds = 1, .comparisons = 1, .tested = true}},
+		{{0, 1, 3}, {.bounds = 1, .comparisons = 1, .tested = true}},
+		{{2, 3, 3}, {.tested = true}},
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct rql_expr *operands[3], *between = comparison(&w, "[]", ref(&w, 0, type), ref(&w, 0, type));
+		for (unsigned k = 0; k < 3; k++)
+			operands[k] = ref(&w, cases[i].columns[k], type);
+		between->kind = RQL_EXPR_BETWEEN;
+		between->child_count = 3;
+		between->children = operands;
+		const struct rql_rel rel = {.kind = RQL_REL_JOIN, .child_count = 2, .children = children, .expr_count = 1, .exprs = &between};
+		const struct rql_join_way way = rql_join_way_of(&rel);
+		assert_int_equal(way.keys, 0);
+		assert_int_equal(way.bounds, cases[i].way.bounds);
+		assert_int_equal(way.comparisons, cases[i].way.comparisons);
+		assert_int_equal(way.tested, cases[i].way.tested);
+	}
+	close_world(&w);
+}
+
 /* ---- set operations ---- */
 
 static uint64_t times(const struct rows *rows, const char *text, uint64_t to)
@@ -1108,7 +1144,7 @@ int main(void)
 		cmocka_unit_test(test_filters),        cmocka_unit_test(test_joins),
 		cmocka_unit_test(test_asof_joins),     cmocka_unit_test(test_many_points),
 		cmocka_unit_test(test_many_rows),      cmocka_unit_test(test_groups),
-		cmocka_unit_test(test_ranges),         cmocka_unit_test(test_firsts),
+		cmocka_unit_test(test_ranges), cmocka_unit_test(test_ways),         cmocka_unit_test(test_firsts),
 		cmocka_unit_test(test_set_operations), cmocka_unit_test(test_limit_of_memory),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -321,7 +321,7 @@ static void instead(void **state)
 		as->children[0] = as->children[1] = found;
 		top->children[0] = top->children[1] = table;
 		add_leaf(w, found, 100, 900000, 10);
-		alternative = (struct rql_alternative){table, as};
+		alternative = (struct rql_alternative){table, as, 0};
 		w->nodes.alternative_count = 1;
 		w->nodes.alternatives = &alternative;
 		finish_world(w, top);

@@ -6,8 +6,6 @@
 
 #include "bind/normal/fallible.h"
 
-#define MOST_KEYS 2u
-
 static struct rql_expr *of_child(struct rql_arena *arena, const struct rql_expr *ref, void *state)
 {
 	const struct rql_rel *rel = state;
@@ -165,14 +163,14 @@ static bool can_fail(const struct rql_rel *rel)
 	return false;
 }
 
-/* The keys as they are read below the chain; false: it is none. */
-static bool walk(struct rql_arena *arena, const struct rql_rel *rel, const struct rql_expr **keys, uint32_t count)
+/* The keys as they are read below the chain, at whose end *rel is then; false: it is none. */
+static bool walk(struct rql_arena *arena, const struct rql_rel **rel, const struct rql_expr **keys, uint32_t count)
 {
 	enum step step;
-	for (; (step = step_of(rel, keys, count)) == STEP_BELOW; rel = rel->children[0]) {
-		if (can_fail(rel) || rel->child_count != 1)
+	for (; (step = step_of(*rel, keys, count)) == STEP_BELOW; *rel = (*rel)->children[0]) {
+		if (can_fail(*rel) || (*rel)->child_count != 1)
 			return false;
-		if (rel->kind != RQL_REL_FILTER && !follow(arena, rel, keys, count))
+		if ((*rel)->kind != RQL_REL_FILTER && !follow(arena, *rel, keys, count))
 			return false;
 	}
 	return step == STEP_HERE;
@@ -180,13 +178,29 @@ static bool walk(struct rql_arena *arena, const struct rql_rel *rel, const struc
 
 bool rql_side_can_reduce(const struct rql_block_side *side)
 {
-	const struct rql_expr *keys[MOST_KEYS] = {side->keys[0].inner, side->keys[1].inner};
+	const struct rql_expr *keys[RQL_SIDE_KEYS] = {side->keys[0].inner, side->keys[1].inner};
+	const struct rql_rel *rel = side->rel;
 	bool kind = side->kind == RQL_SIDE_LEFT || side->kind == RQL_SIDE_SEMI ||
 	            (side->kind == RQL_SIDE_ANTI && !side->not_in);
 	struct rql_arena *scratch = kind ? rql_arena_new() : NULL;
-	bool can = scratch && walk(scratch, side->rel, keys, side->key_count);
+	bool can = scratch && walk(scratch, &rel, keys, side->key_count);
 	rql_arena_free(scratch);
 	return can;
+}
+
+const struct rql_rel *rql_side_key_table(struct rql_arena *arena, const struct rql_block_side *side,
+                                         uint32_t columns[RQL_SIDE_KEYS])
+{
+	const struct rql_expr *keys[RQL_SIDE_KEYS] = {side->keys[0].inner, side->keys[1].inner};
+	const struct rql_rel *rel = side->rel;
+	if (!walk(arena, &rel, keys, side->key_count) || rel->kind != RQL_REL_GET)
+		return NULL;
+	for (uint32_t k = 0; k < side->key_count; k++) {
+		if (keys[k]->kind != RQL_EXPR_REF)
+			return NULL;
+		columns[k] = rel->column_ids[keys[k]->index];
+	}
+	return rel;
 }
 
 /* ---- the join ---- */
@@ -232,6 +246,6 @@ static struct rql_rel *reduce(struct rql_arena *arena, const struct rql_block_si
 
 struct rql_rel *rql_side_reduce(struct rql_arena *arena, const struct rql_block_side *side, const struct rql_rel *keys)
 {
-	const struct rql_expr *inner[MOST_KEYS] = {side->keys[0].inner, side->keys[1].inner};
+	const struct rql_expr *inner[RQL_SIDE_KEYS] = {side->keys[0].inner, side->keys[1].inner};
 	return reduce(arena, side, side->rel, inner, keys);
 }

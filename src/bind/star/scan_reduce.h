@@ -9,6 +9,11 @@
 /* May the side's rows with other keys be dropped, and can they be, below its groups? Not where what comes of a key depends
  * on others (NOT IN, marks), or the side's expressions could fail for keys that are asked for by nobody. */
 bool rql_side_can_reduce(const struct rql_block_side *side);
+/* The table of which the side's keys are columns, below projections, conditions and groups, and their numbers in it, as
+ * rql_rel.column_ids has them. NULL: they are no columns of one table. */
+#define RQL_SIDE_KEYS 2u
+const struct rql_rel *rql_side_key_table(struct rql_arena *arena, const struct rql_block_side *side,
+                                         uint32_t columns[RQL_SIDE_KEYS]);
 /* The side's relation where only rows stay whose keys are among `keys`: a relation of its outer keys' columns. NULL: out of
  * memory. */
 struct rql_rel *rql_side_reduce(struct rql_arena *arena, const struct rql_block_side *side, const struct rql_rel *keys);

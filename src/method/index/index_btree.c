@@ -62,11 +62,21 @@ static uint64_t nodes_above(const struct rql_index_map *map, uint64_t nodes)
 	return (nodes + keys_of_node(map)) / (keys_of_node(map) + 1);
 }
 
-static rql_status make_levels(struct rql_index_map *map, uint64_t leaves, struct rql_error *err)
+static uint64_t leaves_of(const struct rql_index_map *map)
+{
+	return ((uint64_t)map->count + keys_of_node(map) - 1) / keys_of_node(map);
+}
+
+uint64_t rql_index_btree_keys(const struct rql_index_map *map)
+{
+	return leaves_of(map) * keys_of_node(map);
+}
+
+rql_status rql_index_btree_levels(struct rql_index_map *map, struct rql_error *err)
 {
 	uint64_t below_each = 1;
 	map->level_count = 0;
-	for (uint64_t nodes = leaves; nodes > 1; below_each *= keys_of_node(map) + 1) {
+	for (uint64_t nodes = leaves_of(map); nodes > 1; below_each *= keys_of_node(map) + 1) {
 		nodes = nodes_above(map, nodes);
 		void *level = rql_mem_alloc(&map->mem, nodes, LINE, err);
 		if (!level)
@@ -79,18 +89,27 @@ static rql_status make_levels(struct rql_index_map *map, uint64_t leaves, struct
 
 rql_status rql_index_btree_make(struct rql_index_map *map, const struct rql_index_pair *pairs, struct rql_error *err)
 {
-	const uint32_t keys = keys_of_node(map);
-	const uint64_t leaves = ((uint64_t)map->count + keys - 1) / keys;
-	if (!(map->keys = rql_mem_alloc(&map->mem, leaves, LINE, err)))
+	if (!(map->keys = rql_mem_alloc(&map->mem, leaves_of(map), LINE, err)))
 		return rql_mem_failure(&map->mem);
 	RQL_TRY(RQL_MEM_ARRAY(&map->mem, map->rows, map->count, err));
 	for (uint32_t i = 0; i < map->count; i++) {
 		rql_index_set_key(map, i, pairs[i].key);
 		map->rows[i] = pairs[i].row;
 	}
-	for (uint64_t i = map->count; i < leaves * keys; i++)
+	for (uint64_t i = map->count; i < rql_index_btree_keys(map); i++)
 		set_key(map, map->keys, i, UINT64_MAX);
-	return make_levels(map, leaves, err);
+	return rql_index_btree_levels(map, err);
+}
+
+/* Keys ascend up to the greatest, and behind them nodes are filled up. */
+bool rql_index_btree_check(const struct rql_index_map *map)
+{
+	bool good = map->narrow == (map->greatest <= UINT32_MAX);
+	for (uint32_t i = 0; i < map->count && good; i++)
+		good = rql_index_key(map, i) <= map->greatest && (!i || rql_index_key(map, i - 1) <= rql_index_key(map, i));
+	for (uint64_t i = map->count; i < rql_index_btree_keys(map) && good; i++)
+		good = rql_index_key(map, (uint32_t)i) == (map->narrow ? UINT32_MAX : UINT64_MAX);
+	return good;
 }
 
 /* ---- finding ---- */

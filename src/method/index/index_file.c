@@ -1,6 +1,7 @@
 /* Runs of look-ups in a side file (method/runs.h). */
 #include "method/index/index_run.h"
 
+#include <stdlib.h>
 #include "method/runs.h"
 
 static bool place(const struct rql_store_segment *segment, const struct rql_index_of *of, uint32_t i,
@@ -8,8 +9,6 @@ static bool place(const struct rql_store_segment *segment, const struct rql_inde
 {
 	static const enum rql_index_form forms[] = {RQL_INDEX_DIRECT, RQL_INDEX_HASH, RQL_INDEX_SORTED};
 	struct rql_index_of as = *of;
-	if (of->more_count || of->form == RQL_INDEX_BTREE) /* made anew */
-		return false;
 	if (i >= (of->form == RQL_INDEX_AUTO ? sizeof forms / sizeof *forms : 1))
 		return false;
 	if (of->form == RQL_INDEX_AUTO)
@@ -32,13 +31,19 @@ static rql_status visit_keys(struct rql_frame_file *file, struct rql_index_map *
 
 static rql_status visit_arrays(struct rql_frame_file *file, struct rql_index_map *map)
 {
-	if (map->form != RQL_INDEX_HASH && (map->shift > 63 || map->greatest >> map->shift > UINT32_MAX))
+	const bool has_table = map->form == RQL_INDEX_SORTED || map->form == RQL_INDEX_DIRECT;
+	if (has_table && (map->shift > 63 || map->greatest >> map->shift > UINT32_MAX))
 		return rql_frame_corrupt(file, "a map's table is impossible");
 	if (map->form == RQL_INDEX_SORTED) {
 		RQL_TRY(visit_keys(file, map, map->count));
 		RQL_FRAME_ARRAY(file, map->rows, map->count);
 		RQL_FRAME_ARRAY(file, map->table, (map->greatest >> map->shift) + 2);
 		return RQL_OK;
+	}
+	if (map->form == RQL_INDEX_BTREE) {
+		RQL_TRY(rql_frame_array(file, &map->keys, rql_index_btree_keys(map), map->narrow ? sizeof(uint32_t) : sizeof(uint64_t)));
+		RQL_FRAME_ARRAY(file, map->rows, map->count);
+		return file->writing ? RQL_OK : rql_index_btree_levels(map, file->err);
 	}
 	if (map->form == RQL_INDEX_HASH) {
 		RQL_TRY(visit_keys(file, map, map->slots));
@@ -84,12 +89,22 @@ static bool are_rows(const struct rql_store_segment *segment, const struct rql_s
 	return good;
 }
 
+/* What is at a place: the key has the columns behind the first one (rql_index_place_of). */
+static struct rql_index_of of_place(const struct rql_place *at)
+{
+	struct rql_index_of of = {.column = at->part};
+	char *end = NULL;
+	for (const char *c = at->key; c && *c == ',' && of.more_count < RQL_INDEX_COLUMNS_MOST - 1; c = end)
+		of.more[of.more_count++] = (uint32_t)strtoul(c + 1, &end, 10);
+	return of;
+}
+
 static const char *check(const struct rql_store_segment *segment, const struct rql_place *at,
                          struct rql_placement *placement)
 {
 	struct rql_index_run *run = (struct rql_index_run *)placement;
 	const struct rql_index_map *map = &run->map;
-	const struct rql_index_of of = {.column = at->part};
+	const struct rql_index_of of = of_place(at);
 	const struct rql_store_view *view = &segment->columns[at->part];
 	struct rql_error err = {0};
 	uint64_t keyed = 0;
@@ -112,7 +127,7 @@ static const char *check(const struct rql_store_segment *segment, const struct r
 	return NULL;
 }
 
-static const char *const kinds[] = {"sorted", "hash", "direct", NULL};
+static const char *const kinds[] = {"sorted", "hash", "direct", "btree", NULL};
 
 const struct rql_run_family rql_runs_of_indexes = {
 	.kinds = kinds, .place = place, .open = open_run, .visit = visit, .check = check};

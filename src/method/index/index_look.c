@@ -6,11 +6,24 @@
 
 #define WORDS RQL_ROWS_BLOCK_WORDS
 
-void rql_index_sought(const struct rql_index_test *tests, const uint32_t *order, uint32_t count, uint32_t i,
+uint32_t rql_index_look_ups(const struct rql_index_test *tests, const uint32_t *order, uint32_t count, uint32_t pair)
+{
+	for (uint32_t c = 0; c < count && pair; c++)
+		if (tests[order ? order[c] : c].pair == pair)
+			return tests[order ? order[c] : c].paired_count;
+	return tests[order ? order[count - 1] : count - 1].count;
+}
+
+void rql_index_sought(const struct rql_index_test *tests, const uint32_t *order, uint32_t count, uint32_t pair, uint32_t i,
                       struct rql_index_range *out)
 {
-	for (uint32_t c = 0; c < count; c++)
-		out[c] = tests[order ? order[c] : c].ranges[c + 1 < count ? 0 : i];
+	for (uint32_t c = 0; c < count; c++) {
+		const struct rql_index_test *test = &tests[order ? order[c] : c];
+		if (pair && test->pair == pair)
+			out[c] = (struct rql_index_range){test->paired[i], test->paired[i]};
+		else
+			out[c] = test->ranges[!pair && c + 1 == count ? i : 0];
+	}
 }
 
 struct running {
@@ -36,9 +49,10 @@ static void find_rows(struct running *r, uint32_t s,
 	const struct rql_store_segment *segment = &r->p->snapshot->segments[s];
 	const uint32_t covered = r->p->covered;
 	struct rql_index_range ranges[RQL_INDEX_COLUMNS_MOST];
-	for (uint32_t i = 0; i < r->tests[covered - 1].count; i++) {
+	const uint32_t look_ups = rql_index_look_ups(r->tests, NULL, covered, r->p->pair);
+	for (uint32_t i = 0; i < look_ups; i++) {
 		const uint32_t *rows = NULL;
-		rql_index_sought(r->tests, NULL, covered, i, ranges);
+		rql_index_sought(r->tests, NULL, covered, r->p->pair, i, ranges);
 		uint32_t count = rql_index_run_find(r->runs[s], segment, ranges, covered, &rows);
 		each(r, segment->first_block, rows, count);
 	}

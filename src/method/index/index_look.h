@@ -15,6 +15,7 @@ struct rql_prepared {
 	 * tested. */
 	struct rql_index_test *tests;
 	uint32_t covered;
+	uint32_t pair; /* two of these are the columns of this pair, whose values are looked up together; 0: of none */
 	/* of what was there when it was prepared */
 	double found;        /* rows that the look-ups give */
 	double missing_rows; /* of segments without a run */
@@ -22,8 +23,11 @@ struct rql_prepared {
 	double look_ups;
 };
 
-/* The i-th look-up: a range of each of the first `count` columns of the index. order: whose tests; NULL: the first ones. */
-void rql_index_sought(const struct rql_index_test *tests, const uint32_t *order, uint32_t count, uint32_t i,
+/* How many look-ups in a run: one for each value of the pair, or range of the last column. order: whose tests; NULL: the
+ * first ones. */
+uint32_t rql_index_look_ups(const struct rql_index_test *tests, const uint32_t *order, uint32_t count, uint32_t pair);
+/* The i-th of them: a range of each of the first `count` columns of the index. */
+void rql_index_sought(const struct rql_index_test *tests, const uint32_t *order, uint32_t count, uint32_t pair, uint32_t i,
                       struct rql_index_range *out);
 /* rql_method's run and points. Whose segments have no run, because there is no room for it or its keys do not fit, is
  * tested row by row. */

@@ -62,6 +62,8 @@ bool rql_index_map_check(const struct rql_index_map *map)
 {
 	if (map->form == RQL_INDEX_HASH)
 		return rql_index_hash_check(map);
+	if (map->form == RQL_INDEX_BTREE)
+		return rql_index_btree_check(map);
 	if (map->form == RQL_INDEX_DIRECT && !map->table)
 		return !map->count || map->greatest == map->count - UINT64_C(1);
 	if (map->form == RQL_INDEX_DIRECT)

@@ -55,6 +55,11 @@ uint32_t rql_index_hash_find(const struct rql_index_map *map, uint64_t key, cons
 rql_status rql_index_btree_make(struct rql_index_map *map, const struct rql_index_pair *pairs, struct rql_error *err);
 uint32_t rql_index_btree_find(const struct rql_index_map *map, uint64_t least, uint64_t greatest,
                               const uint32_t **rows);
+/* How long `keys` is: whole nodes. */
+uint64_t rql_index_btree_keys(const struct rql_index_map *map);
+/* Makes the levels above the keys, whatever these are. */
+rql_status rql_index_btree_levels(struct rql_index_map *map, struct rql_error *err) RQL_MUST_CHECK;
+bool rql_index_btree_check(const struct rql_index_map *map);
 bool rql_index_hash_check(const struct rql_index_map *map);
 /* How many rows a slot has, and where they stand. */
 uint32_t rql_index_hash_slot(const struct rql_index_map *map, uint32_t slot, const uint32_t **rows);

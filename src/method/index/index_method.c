@@ -26,26 +26,23 @@ static bool has_index(const struct rql_request *request, uint32_t column)
 static enum rql_offer offer(const struct rql_request *request, const struct rql_device *device, const char **reason)
 {
 	bool all = request->conjunct_count > 0;
+	const struct rql_conjunct *c = request->conjuncts;
 	(void)reason;
 	if (request->under.method || device->kind != RQL_DEVICE_CPU)
 		return RQL_OFFER_NO;
-	for (uint32_t c = 0; c < request->conjunct_count; c++)
-		all = all && has_index(request, rql_index_test_column(request->snapshot, &request->conjuncts[c]));
+	for (const struct rql_conjunct *end = c + request->conjunct_count; c < end && all; c++)
+		all = c->pairs.values[0] ? has_index(request, c->pairs.columns[0]) || has_index(request, c->pairs.columns[1])
+		                         : has_index(request, rql_index_test_column(request->snapshot, c));
 	return all ? RQL_OFFER_FULL : RQL_OFFER_NO;
 }
 
 /* ---- preparing ---- */
-static void free_test(struct rql_index_test *test)
-{
-	free(test->ranges);
-}
-
 static void free_prepared(struct rql_prepared *p)
 {
 	if (!p)
 		return;
 	for (uint32_t t = 0; t < p->test_count; t++)
-		free_test(&p->tests[t]);
+		rql_index_test_free(&p->tests[t]);
 	free(p->tests);
 	rql_store_snapshot_release(p->snapshot);
 	free(p);
@@ -92,6 +89,7 @@ static double guess(const struct rql_store_column *column, const struct rql_inde
 struct cover {
 	struct rql_index_of of;
 	uint32_t count, tests[RQL_INDEX_COLUMNS_MOST];
+	uint32_t pair; /* two of them are this pair's; 0: of none */
 };
 
 static bool is_point(const struct rql_index_test *test)
@@ -121,16 +119,50 @@ static bool cover_several(const struct rql_prepared *p, const struct rql_index_o
 	                             (all && rql_index_test_values(&p->tests[out->tests[out->count - 1]]) <= RQL_INDEX_RANGES_MOST));
 }
 
+/* What is asked of the column beside the pair's values: a single value, or at the end one range. */
+static uint32_t find_beside(const struct rql_prepared *p, uint32_t column, bool at_end)
+{
+	uint32_t found = RQL_NONE;
+	for (uint32_t t = 0; t < p->test_count; t++)
+		if (p->tests[t].column == column && (is_point(&p->tests[t]) || (at_end && found == RQL_NONE && p->tests[t].count == 1)))
+			found = t;
+	return found;
+}
+
+/* The values of a pair, whose tests are `first` and the next one, and single values of the columns before, between and
+ * behind them. */
+static bool cover_pair(const struct rql_prepared *p, const struct rql_index_of *of, uint32_t first, struct cover *out)
+{
+	const struct rql_index_test *tests = p->tests;
+	uint32_t both = 0;
+	bool points = true, can = of->form != RQL_INDEX_SIEVE;
+	*out = (struct cover){.of = *of, .pair = tests[first].pair};
+	while (out->count < rql_index_columns(of) && points && can) {
+		const uint32_t column = rql_index_column(of, out->count);
+		const bool one = tests[first].column == column, other = tests[first + 1].column == column;
+		const uint32_t found = one ? first : other ? first + 1 : find_beside(p, column, both == 2);
+		can = rql_index_can(&p->snapshot->columns[column]);
+		if (found == RQL_NONE)
+			break;
+		both += one || other;
+		points = one || other || is_point(&tests[found]);
+		out->tests[out->count++] = found;
+	}
+	return can && both == 2 && (of->form != RQL_INDEX_HASH || (points && out->count == rql_index_columns(of)));
+}
+
 /* Counts, where runs are there. */
 static rql_status look(struct rql_prepared *p, const struct cover *cover, const struct rql_index_test *tests,
                        struct rql_device *device, struct rql_error *err)
 {
 	const struct rql_store_snapshot *snapshot = p->snapshot;
 	const struct rql_index_test *last = &tests[cover->tests[cover->count - 1]];
+	const uint32_t look_ups = rql_index_look_ups(tests, cover->tests, cover->count, cover->pair);
 	struct rql_index_range ranges[RQL_INDEX_COLUMNS_MOST];
 	p->of = cover->of;
 	p->covered = cover->count;
-	p->points = is_points(last) && cover->count == rql_index_columns(&cover->of);
+	p->pair = cover->pair;
+	p->points = ((p->pair && last->pair == p->pair) || is_points(last)) && cover->count == rql_index_columns(&cover->of);
 	p->found = p->missing_rows = p->missing = p->look_ups = 0;
 	for (uint32_t s = 0; s < snapshot->segment_count; s++) {
 		const struct rql_store_segment *segment = &snapshot->segments[s];
@@ -147,11 +179,11 @@ static rql_status look(struct rql_prepared *p, const struct cover *cover, const 
 			continue;
 		}
 		RQL_TRY(rql_index_run_get(snapshot, s, &as, device, NULL, &run, err));
-		for (uint32_t i = 0; i < last->count; i++) {
-			rql_index_sought(tests, cover->tests, cover->count, i, ranges);
+		for (uint32_t i = 0; i < look_ups; i++) {
+			rql_index_sought(tests, cover->tests, cover->count, cover->pair, i, ranges);
 			p->found += rql_index_run_find(run, segment, ranges, cover->count, &rows);
 		}
-		p->look_ups += last->count;
+		p->look_ups += look_ups;
 		rql_placement_release(&run->placement);
 	}
 	return RQL_OK;
@@ -207,6 +239,10 @@ static rql_status choose_test(struct rql_prepared *p, const struct rql_request *
 		if (choose_form(request, &p->tests[t], &cover.of))
 			RQL_TRY(try_cover(p, &cover, &best, &best_cover, device, err));
 	}
+	for (uint32_t t = 0; t + 1 < p->test_count; t++)
+		for (uint32_t i = 0; i < request->index_count && p->tests[t].pair && p->tests[t].pair == p->tests[t + 1].pair; i++)
+			if (cover_pair(p, &request->indexes[i], t, &cover))
+				RQL_TRY(try_cover(p, &cover, &best, &best_cover, device, err));
 	for (uint32_t i = 0; i < request->index_count; i++)
 		if (request->indexes[i].more_count && cover_several(p, &request->indexes[i], &cover))
 			RQL_TRY(try_cover(p, &cover, &best, &best_cover, device, err));
@@ -217,6 +253,15 @@ static rql_status choose_test(struct rql_prepared *p, const struct rql_request *
 	return RQL_OK;
 }
 
+static rql_status make_tests(struct rql_prepared *p, const struct rql_conjunct *c, uint32_t number, struct rql_error *err)
+{
+	if (!c->pairs.values[0])
+		return rql_index_test_make(p->snapshot, c, &p->tests[p->test_count++], err);
+	for (uint32_t part = 0; part < 2; part++)
+		RQL_TRY(rql_index_test_make_part(&c->pairs, part, number, &p->tests[p->test_count++], err));
+	return RQL_OK;
+}
+
 static rql_status prepare(const struct rql_request *request, struct rql_device *device, struct rql_prepared **out,
                           struct rql_error *err)
 {
@@ -224,12 +269,10 @@ static rql_status prepare(const struct rql_request *request, struct rql_device *
 	if (!p)
 		return rql_error_memory(err, sizeof(*p), "look-ups");
 	p->snapshot = rql_store_snapshot_retain(request->snapshot);
-	p->tests = calloc(request->conjunct_count, sizeof(*p->tests));
+	p->tests = calloc(2 * (size_t)request->conjunct_count, sizeof(*p->tests)); /* pairs have two */
 	rql_status status = p->tests ? RQL_OK : rql_error_memory(err, 0, "look-ups");
-	for (uint32_t c = 0; c < request->conjunct_count && status == RQL_OK; c++) {
-		status = rql_index_test_make(p->snapshot, &request->conjuncts[c], &p->tests[c], err);
-		p->test_count++;
-	}
+	for (uint32_t c = 0; c < request->conjunct_count && status == RQL_OK; c++)
+		status = make_tests(p, &request->conjuncts[c], c + 1, err);
 	if (status == RQL_OK)
 		status = choose_test(p, request, device, err);
 	if (status == RQL_OK)
@@ -262,6 +305,7 @@ static void price(const struct rql_prepared *p, const struct rql_device *device,
 {
 	const struct rql_store_snapshot *snapshot = p->snapshot;
 	const bool room = has_room(p);
+	const double each = rql_index_look_ups(p->tests, NULL, p->covered, p->pair);
 	double left = p->found, blocks = p->found + (room ? 0 : p->missing_rows / RQL_STORE_BLOCK);
 	blocks = blocks < (double)snapshot->blocks ? blocks : (double)snapshot->blocks;
 	(void)device;
@@ -269,7 +313,7 @@ static void price(const struct rql_prepared *p, const struct rql_device *device,
 		left *= guess(&snapshot->columns[p->tests[t].column], &p->tests[t], 1);
 	*out = (struct rql_cost){
 		.setup_ns = room ? p->missing_rows * MAKE_ROW_NS : 0,
-		.run_ns = (p->look_ups + p->missing * (double)p->tests[p->covered - 1].count) * LOOK_UP_NS + p->found * ROW_NS +
+		.run_ns = (p->look_ups + p->missing * each) * LOOK_UP_NS + p->found * ROW_NS +
 		          (p->test_count - p->covered) * blocks * 64 * TEST_ROW_NS + blocks * BLOCK_NS +
 		          (room ? 0 : p->missing_rows * TEST_ROW_NS),
 		.rows_out = left,
@@ -283,8 +327,13 @@ static uint64_t bytes(const struct rql_prepared *p)
 {
 	uint64_t sum = sizeof(*p) + p->test_count * sizeof(*p->tests);
 	for (uint32_t t = 0; t < p->test_count; t++)
-		sum += p->tests[t].count * sizeof(struct rql_index_range);
+		sum += p->tests[t].count * sizeof(struct rql_index_range) + p->tests[t].paired_count * sizeof(int64_t);
 	return sum;
+}
+
+static uint32_t index_of(const struct rql_prepared *p)
+{
+	return p->of.number;
 }
 
 const struct rql_method rql_method_index_cpu = {
@@ -299,6 +348,7 @@ const struct rql_method rql_method_index_cpu = {
 	.price = price,
 	.run = rql_index_look,
 	.points = rql_index_points,
+	.index = index_of,
 	.free = free_prepared,
 	.bytes = bytes,
 };

@@ -127,6 +127,27 @@ rql_status rql_index_test_make(const struct rql_store_snapshot *snapshot, const 
 	return take_list(&c->list, out, err);
 }
 
+rql_status rql_index_test_make_part(const struct rql_value_pairs *pairs, uint32_t part, uint32_t number,
+                                    struct rql_index_test *out, struct rql_error *err)
+{
+	const uint32_t count = pairs->count;
+	const struct rql_value_list list = {.count = count, .values = pairs->values[part]};
+	*out = (struct rql_index_test){.column = pairs->columns[part], .pair = number, .paired_count = count};
+	RQL_TRY(take_list(&list, out, err));
+	const size_t bytes = ((size_t)count + 1) * sizeof(*out->paired);
+	if (!(out->paired = malloc(bytes)))
+		return rql_error_memory(err, bytes, "pairs of an index");
+	if (count)
+		memcpy(out->paired, list.values, count * sizeof(*out->paired));
+	return RQL_OK;
+}
+
+void rql_index_test_free(struct rql_index_test *test)
+{
+	free(test->ranges);
+	free(test->paired);
+}
+
 uint64_t rql_index_test_values(const struct rql_index_test *test)
 {
 	uint64_t sum = 0;

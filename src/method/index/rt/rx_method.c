@@ -369,6 +369,11 @@ static uint64_t bytes(const struct rql_prepared *p)
 	       p->snapshot->segment_count * (sizeof(*p->gpu.placed) + sizeof(*p->gpu.batches));
 }
 
+static uint32_t number_of(const struct rql_prepared *p)
+{
+	return p->of.number;
+}
+
 extern const struct rql_method rql_method_index_rt;
 const struct rql_method rql_method_index_rt = {
 	.name = "index",
@@ -381,6 +386,7 @@ const struct rql_method rql_method_index_rt = {
 	.prepare = prepare,
 	.price = price,
 	.stage = stage_of,
+	.index = number_of,
 	.free = free_prepared,
 	.bytes = bytes,
 };

@@ -1,0 +1,211 @@
+/* Which joins are reduced because an index finds the rows that are asked for. */
+#include "plan/index_reduction.h"
+
+#include "bind/block/price_host.h"
+#include "flow/join_keys.h"
+#include "plan/price_rows.h"
+#include "plan/scan_index.h"
+#include "sql/rel_edit.h"
+
+/* ---- what there is ---- */
+
+/* The first columns of the index are these, in any order. Reals are no keys of maps, by which rows are asked for. */
+static bool begins_with(const struct rql_structure *s, const struct rql_index_of *of, const uint32_t *columns,
+                        uint32_t count)
+{
+	bool all = of->form != RQL_INDEX_SIEVE && count <= 1 + of->more_count;
+	for (uint32_t i = 0; i < count && all; i++) {
+		const uint32_t column = i ? of->more[i - 1] : of->column;
+		bool is_key = false;
+		for (uint32_t k = 0; k < count && s->snapshot->columns[column].kind != RQL_STORE_REAL; k++)
+			is_key |= columns[k] == s->column_ids[column];
+		all = is_key;
+	}
+	return all;
+}
+
+static bool has_index(const struct rql_planning *p, const struct rql_structure *s, const uint32_t *columns,
+                      uint32_t count)
+{
+	struct rql_request request = {0};
+	bool found = false;
+	if (!rql_scan_indexes(p, s, &request))
+		return false;
+	for (uint32_t i = 0; i < request.index_count && !found; i++)
+		found = begins_with(s, &request.indexes[i], columns, count);
+	return found;
+}
+
+static bool table_has_index(const struct rql_planning *p, const struct rql_table_ref *table, const uint32_t *columns,
+                            uint32_t count)
+{
+	bool found = false;
+	for (uint32_t i = 0; i < p->structure_count && !found; i++) {
+		const struct rql_structure *s = p->structures[i];
+		found = s->reads == RQL_READS_STORE && s->state == RQL_STATE_READY && s->table_count &&
+		        rql_structure_is_of(s, table) && has_index(p, s, columns, count);
+	}
+	return found;
+}
+
+bool rql_look_ups_can(const struct rql_planning *p, const struct rql_block_side *side)
+{
+	uint32_t columns[RQL_SIDE_KEYS];
+	const struct rql_rel *get = rql_side_key_table(p->arena, side, columns);
+	return get && table_has_index(p, &get->table, columns, side->key_count);
+}
+
+/* ---- what it is worth ---- */
+
+/* A key costs what a scan takes for some hundred rows, and keys are planned and read before. */
+#define ROWS_OF_KEY 64.0
+#define ROWS_OF_PLAN 25000.0
+/* Of so few rows rayql_force asks for no gain, so that tests reach all this. */
+#define FORCED_ROWS (UINT64_C(1) << 17)
+
+bool rql_look_ups_pay(const struct rql_planning *p, double keys, uint64_t rows)
+{
+	if (keys < 0 || keys > RQL_LOOKED_UP_KEYS)
+		return false;
+	return (double)rows >= ROWS_OF_PLAN + keys * ROWS_OF_KEY || (p->ctx->settings->force && rows < FORCED_ROWS);
+}
+
+/* ---- joins ---- */
+
+/* May rows of this child be dropped that have none of the other one's keys? */
+static bool may_drop(enum rql_join_type join, uint32_t child)
+{
+	switch (join) {
+	case RQL_JOIN_INNER:
+	case RQL_JOIN_SEMI:
+	case RQL_JOIN_RIGHT_SEMI:
+		return true;
+	case RQL_JOIN_LEFT:
+	case RQL_JOIN_ANTI:
+	case RQL_JOIN_ASOF:
+	case RQL_JOIN_ASOF_LEFT:
+		return child == 1;
+	case RQL_JOIN_RIGHT:
+	case RQL_JOIN_RIGHT_ANTI:
+		return child == 0;
+	default:
+		return false;
+	}
+}
+
+static bool is_few_keys(const struct rql_planning *p, const struct rql_rel *rel)
+{
+	const struct rql_reduction *r = p->reductions;
+	while (r && r->keys != rel)
+		r = r->next;
+	return r != NULL;
+}
+
+static void add_key(struct rql_block_side *side, const struct rql_join_keys *keys, uint32_t child, uint32_t k)
+{
+	side->keys[side->key_count++] = (struct rql_side_key){
+		.outer = keys->sides[!child][k], .inner = keys->sides[child][k], .null_safe = keys->nulls_equal[k]};
+}
+
+static bool is_found(const struct rql_planning *p, const struct rql_block_side *side)
+{
+	return rql_side_can_reduce(side) && rql_look_ups_can(p, side);
+}
+
+/* The keys of the child that an index finds: two of them, or one. False: none does. */
+static bool choose_keys(const struct rql_planning *p, const struct rql_join_keys *keys, const struct rql_rel *rel,
+                        uint32_t child, struct rql_block_side *out)
+{
+	const struct rql_block_side none = {.kind = RQL_SIDE_SEMI, .rel = rel};
+	for (uint32_t a = 0; a < keys->key_count; a++)
+		for (uint32_t b = a + 1; b < keys->key_count; b++) {
+			*out = none;
+			add_key(out, keys, child, a);
+			add_key(out, keys, child, b);
+			if (is_found(p, out))
+				return true;
+		}
+	for (uint32_t a = 0; a < keys->key_count; a++) {
+		*out = none;
+		add_key(out, keys, child, a);
+		if (is_found(p, out))
+			return true;
+	}
+	return false;
+}
+
+static const struct rql_expr *first_column(const struct rql_expr *e)
+{
+	const struct rql_expr *found = e->kind == RQL_EXPR_REF ? e : NULL;
+	for (uint32_t i = 0; i < e->child_count && !found; i++)
+		found = first_column(e->children[i]);
+	return found;
+}
+
+/* The other child's keys. counted: columns that they are made of, since only of these it is known how many rows there are. */
+static struct rql_rel *keys_of(struct rql_planning *p, const struct rql_rel *rel, const struct rql_block_side *side,
+                               bool counted)
+{
+	struct rql_expr *exprs[RQL_SIDE_KEYS];
+	for (uint32_t k = 0; k < side->key_count; k++) {
+		const struct rql_expr *e = counted ? first_column(side->keys[k].outer) : side->keys[k].outer;
+		if (!(exprs[k] = (struct rql_expr *)(uintptr_t)e))
+			return NULL;
+	}
+	return rql_rel_project(p->arena, (struct rql_rel *)(uintptr_t)rel, exprs, side->key_count);
+}
+
+/* The rows of the table that the keys are of. */
+static rql_status count_side(struct rql_planning *p, const struct rql_block_side *side, uint64_t *rows)
+{
+	uint32_t columns[RQL_SIDE_KEYS];
+	const struct rql_rel *get = rql_side_key_table(p->arena, side, columns);
+	*rows = 0;
+	return get ? rql_scan_table_rows(p, &get->table, rows, p->err) : RQL_OK;
+}
+
+static double price_in_host(const struct rql_planning *p, const struct rql_rel *rel, uint64_t rows)
+{
+	const struct rql_device *cpu = &p->ctx->devices->device[0];
+	return (double)rows * (rel->column_count + 1.0) * rql_host_idle_factor(rql_pool_threads(cpu->pool), rows) *
+	       cpu->profile.host_value_ns;
+}
+
+static rql_status reduce(struct rql_planning *p, const struct rql_rel *other, const struct rql_block_side *side,
+                         struct rql_reduced *out)
+{
+	struct rql_rel *keys = keys_of(p, other, side, false), *counted = keys_of(p, other, side, true);
+	struct rql_reduction *reduction = RQL_NEW(p->arena, struct rql_reduction);
+	uint64_t rows;
+	double count;
+	if (!keys || !reduction)
+		return rql_error_memory(p->err, 0, "a plan");
+	if (!counted)
+		return RQL_OK;
+	RQL_TRY(count_side(p, side, &rows));
+	RQL_TRY(rql_subplan_expect(p, counted, side->key_count, &count, p->err));
+	if (!rql_look_ups_pay(p, count, rows))
+		return RQL_OK;
+	*reduction = (struct rql_reduction){keys, p->reductions};
+	p->reductions = reduction;
+	out->host_ns = price_in_host(p, side->rel, rows);
+	out->rel = rql_side_reduce(p->arena, side, keys);
+	return out->rel ? RQL_OK : rql_error_memory(p->err, 0, "a plan");
+}
+
+rql_status rql_join_reduction(struct rql_planning *p, const struct rql_rel *join, uint32_t child,
+                              struct rql_reduced *out)
+{
+	struct rql_join_keys keys;
+	struct rql_block_side side;
+	struct rql_rel *rel = NULL; /* a copy: what takes the child's place may have it below */
+	*out = (struct rql_reduced){0};
+	if (join->kind != RQL_REL_JOIN || !may_drop(join->join, child) || p->ctx->snapshot_stamp)
+		return RQL_OK;
+	if (is_few_keys(p, join->children[child]) || !rql_subplan_reads_columns(p, join->children[child]))
+		return RQL_OK;
+	if (!rql_join_keys_find(p->arena, join, &keys) || !(rel = RQL_NEW(p->arena, struct rql_rel)))
+		return rql_error_memory(p->err, 0, "a plan");
+	*rel = *join->children[child];
+	return choose_keys(p, &keys, rel, child, &side) ? reduce(p, join->children[!child], &side, out) : RQL_OK;
+}
