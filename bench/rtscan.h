@@ -1,11 +1,11 @@
-/* rayql bench rtscan: the experiments of RTScan (papers/001) by figure number, as far as sieves have their forms. */
+/* rayql bench rtscan: the experiments of RTScan (papers/001) by figure number, and some more of RayQL's own. */
 #ifndef RQL_BENCH_RTSCAN_H
 #define RQL_BENCH_RTSCAN_H
 
 #include "client.h"
 #include "device/work.h"
 
-#define RQL_RTSCAN_COLUMNS 4u
+#define RQL_RTSCAN_COLUMNS 4u /* a to d; of more predicates as many */
 
 /* What a figure's columns hold (paper 5.1). */
 enum rql_rtscan_values {
@@ -16,12 +16,16 @@ enum rql_rtscan_values {
 	RQL_RTSCAN_NORMAL,
 	RQL_RTSCAN_SMALL,
 	RQL_RTSCAN_TPCH, /* columns of conditions of TPC-H and SSB, joined (5.5) */
+	RQL_RTSCAN_REAL, /* days in the rows' order, names of which some are frequent, NULLs */
 	RQL_RTSCAN_VALUES
 };
 extern const char *const rql_rtscan_values_names[RQL_RTSCAN_VALUES];
-/* The table rtscan (id, a, b, c, d), or that of TPCH, of so many rows, and its columns in memory. Rows do not depend on
- * each other, so that the first of them are a fair sample. */
-rql_status rql_rtscan_make(rayql_connection *con, enum rql_rtscan_values values, int64_t rows, struct rql_error *err);
+/* The table rtscan (id, a, b, ... of so many columns), or that of TPCH or REAL, of so many rows, and its columns in
+ * memory. But for REAL rows do not depend on each other, so that the first of them are a fair sample. */
+rql_status rql_rtscan_make(rayql_connection *con, enum rql_rtscan_values values, uint32_t columns, int64_t rows,
+                           struct rql_error *err);
+/* The columns that a sieve has, of TPCH and REAL; NULL: a, b, ... */
+const char *rql_rtscan_columns(enum rql_rtscan_values values);
 
 /* A form of sieve: what WITH (...) says, and what it is called. */
 #define RQL_RTSCAN_ON_CPU 1u /* measured on the CPU, whatever the device */
@@ -37,7 +41,8 @@ struct rql_rtscan_condition {
 };
 struct rql_rtscan_figure {
 	uint32_t number;
-	const char *title, *found; /* found: what the paper says of it, on an RTX 3090 */
+	const char *title, *found; /* found: what the paper says of it, on an RTX 3090; NULL: the figure is RayQL's own */
+	const char *select;        /* what is asked of the rows; NULL: count(*) */
 	uint32_t predicates;
 	unsigned values;             /* bit k: enum rql_rtscan_values */
 	const double *selectivities; /* of the conjunction; 0 ends them; NULL: `conditions` */
@@ -46,9 +51,9 @@ struct rql_rtscan_figure {
 	bool stages;     /* what each pass takes is printed */
 	bool transfer;   /* the bitmap's way to the host is part of a GPU's times, as in the paper (5.3) */
 	bool cube;       /* a cube of the columns is a rival */
+	bool statement;  /* times are SQL to rows, not the device's */
 };
 #define RQL_RTSCAN_CASES 16u /* most selectivities or conditions of a figure */
-extern const char rql_rtscan_tpch_columns[]; /* of TPCH: those that a sieve has */
 extern const struct rql_rtscan_figure rql_rtscan_figures[]; /* number 0 ends them */
 
 /* One statement, and what it took. */
@@ -62,7 +67,7 @@ struct rql_rtscan_case {
 	double device_us;    /* GPU: of the passes that select; CPU: of the method. Negative: another plan was taken */
 	double statement_us; /* SQL to rows, warm */
 	double least_us;     /* the same, the fastest run: what else the machine does is no part of a regret */
-	double count;        /* its answer */
+	char answer[64];     /* its row, as text */
 	double rays, hits, tested, bytes; /* what the sieve met, by EXPLAIN ANALYZE */
 	uint32_t pass_count; /* of the device's last run */
 	struct rql_rtscan_pass passes[RQL_RTSCAN_PASSES];

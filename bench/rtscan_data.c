@@ -7,6 +7,7 @@ const char *const rql_rtscan_values_names[RQL_RTSCAN_VALUES] = {
 	[RQL_RTSCAN_UNIFORM] = "uniform", [RQL_RTSCAN_ZIPF_11] = "zipf 1.1", [RQL_RTSCAN_ZIPF_13] = "zipf 1.3",
 	[RQL_RTSCAN_ZIPF_15] = "zipf 1.5", [RQL_RTSCAN_NORMAL] = "normal",   [RQL_RTSCAN_SMALL] = "2^6 values",
 	[RQL_RTSCAN_TPCH] = "conditions of TPC-H and SSB",
+	[RQL_RTSCAN_REAL] = "days, names, amounts",
 };
 
 /* u and v are numbers of (0, 1] that depend on the row and the column alone. Zipf: the floor of a Pareto number, whose
@@ -36,8 +37,8 @@ static void put_column(struct rql_strbuf *sql, char name, uint32_t number, const
 
 /* As TPC-H 3.0.1 (4.2.3) and SSB make them, of one row a line item: an order's date and its line's, numbers of brands,
  * containers, segments, regions. r draws a number of [0, n) by the row and a column alone. */
-const char rql_rtscan_tpch_columns[] = "shipdate, orderdate, segment, discount, quantity, brand, container, year, "
-									   "category, mfgr, cregion, sregion";
+static const char tpch_columns[] = "shipdate, orderdate, segment, discount, quantity, brand, container, year, "
+								   "category, mfgr, cregion, sregion";
 static const char tpch[] =
 	"CREATE OR REPLACE TABLE rtscan AS SELECT id, orderdate + 1 + r(id, 1, 121) AS shipdate, orderdate, "
 	"(['AUTOMOBILE', 'BUILDING', 'FURNITURE', 'HOUSEHOLD', 'MACHINERY'])[1 + r(id, 2, 5)] AS segment, "
@@ -51,28 +52,49 @@ static const char tpch[] =
 	"(['AFRICA', 'AMERICA', 'ASIA', 'EUROPE', 'MIDDLE EAST'])[1 + r(id, 12, 5)] AS sregion "
 	"FROM (SELECT i::INTEGER AS id, DATE '1992-01-01' + r(i, 0, 2405) AS orderdate FROM range(%" PRId64 ") t(i))";
 
-static rql_status make_tpch(rayql_connection *con, int64_t rows, struct rql_error *err)
+/* Sales as a shop writes them down: 1500 days in the order of the rows, each row up to three days late; customers of whom
+ * the first has a tenth of the rows and most have some; a state of which one value is frequent; amounts that are small
+ * more often than not. Every twentieth amount and every hundredth state is NULL. */
+static const char real_columns[] = "day, name, state, amount, id";
+static const char real[] =
+	"CREATE OR REPLACE TABLE rtscan AS SELECT id, DATE '2020-01-01' + (id * 1500 // n + r(id, 0, 4))::INTEGER AS day, "
+	"'customer ' || least(200000, floor(pow(u, -0.9)))::INTEGER AS name, "
+	"CASE WHEN r(id, 1, 100) > 0 THEN (['done', 'done', 'done', 'done', 'done', 'open', 'open', 'lost', 'sent', 'back'])"
+	"[1 + r(id, 2, 10)] END AS state, "
+	"CASE WHEN r(id, 3, 20) > 0 THEN (1000 * pow(r(id, 4, 100000) / 100000, 3))::DECIMAL(12, 2) END AS amount FROM "
+	"(SELECT i AS id, (hash(i * 16 + 15) // 2048 + 1) / 9007199254740992 AS u, %" PRId64 "::BIGINT AS n FROM range(%" PRId64
+	") t(i))";
+
+const char *rql_rtscan_columns(enum rql_rtscan_values values)
 {
-	RQL_TRY(rql_client_run(con, err,
-	                       "CREATE OR REPLACE TEMP MACRO r(i, number, n) AS (hash(i * 16 + number) %% n)::INTEGER"));
-	RQL_TRY(rql_client_run(con, err, tpch, rows));
-	return rql_client_run(con, err, "CREATE OR REPLACE INDEX rtscan_columns ON rtscan USING columns (*)");
+	return values == RQL_RTSCAN_TPCH ? tpch_columns : values == RQL_RTSCAN_REAL ? real_columns : NULL;
 }
 
-rql_status rql_rtscan_make(rayql_connection *con, enum rql_rtscan_values values, int64_t rows, struct rql_error *err)
+static rql_status make_plain(rayql_connection *con, const char *formula, uint32_t columns, int64_t rows,
+                             struct rql_error *err)
 {
 	struct rql_strbuf sql = {0};
-	if (values == RQL_RTSCAN_TPCH)
-		return make_tpch(con, rows, err);
 	rql_strbuf_put(&sql, "CREATE OR REPLACE TABLE rtscan AS SELECT i::INTEGER AS id");
-	for (uint32_t c = 0; c < RQL_RTSCAN_COLUMNS; c++)
-		put_column(&sql, (char)('a' + c), c, formulas[values]);
+	for (uint32_t c = 0; c < columns; c++)
+		put_column(&sql, (char)('a' + c), c, formula);
 	rql_strbuf_printf(&sql, " FROM range(%" PRId64 ") r(i)", rows);
 	rql_status status = rql_client_run(con, err, "%s", rql_strbuf_text(&sql));
 	rql_strbuf_free(&sql);
-	if (status == RQL_OK)
-		status = rql_client_run(con, err, "CREATE OR REPLACE INDEX rtscan_columns ON rtscan USING columns (*)");
 	return status;
+}
+
+rql_status rql_rtscan_make(rayql_connection *con, enum rql_rtscan_values values, uint32_t columns, int64_t rows,
+                           struct rql_error *err)
+{
+	RQL_TRY(rql_client_run(con, err,
+	                       "CREATE OR REPLACE TEMP MACRO r(i, number, n) AS (hash(i * 16 + number) %% n)::INTEGER"));
+	if (values == RQL_RTSCAN_TPCH)
+		RQL_TRY(rql_client_run(con, err, tpch, rows));
+	else if (values == RQL_RTSCAN_REAL)
+		RQL_TRY(rql_client_run(con, err, real, rows, rows));
+	else
+		RQL_TRY(make_plain(con, formulas[values], columns, rows, err));
+	return rql_client_run(con, err, "CREATE OR REPLACE INDEX rtscan_columns ON rtscan USING columns (*)");
 }
 
 /* ---- the figures ---- */
@@ -168,6 +190,25 @@ static const struct rql_rtscan_condition conditions[] = {
 	{"SSB 4.1", "cregion = 'AMERICA' AND sregion = 'AMERICA' AND mfgr IN ('MFGR#1', 'MFGR#2')"},
 	{0},
 };
+static const struct rql_rtscan_condition of_real[] = {
+	{"week", "day BETWEEN DATE '2021-06-07' AND DATE '2021-06-13'"},
+	{"week, state", "day BETWEEN DATE '2021-06-07' AND DATE '2021-06-13' AND state = 'open'"},
+	{"names", "name LIKE 'customer 12%' AND amount > 900"},
+	{"frequent", "name = 'customer 1' AND day >= DATE '2022-01-01' AND amount < 1"},
+	{"NULLs", "amount IS NULL AND state IN ('lost', 'back')"},
+	{"NOT", "state IS NOT NULL AND amount NOT BETWEEN 1 AND 990 AND name <> 'customer 1'"},
+	{"few", "name > 'customer 9' AND amount BETWEEN 500 AND 501 AND day < DATE '2020-07-01' AND state <> 'done'"},
+	{0},
+};
+static const struct rql_rtscan_form best[] = {
+	{"as RayQL says", "refine = auto", 0},
+	{"values, 26 in 2 components", "vectors = 26, components = 2, refine = values", 0},
+	{"blocks, 26 in 1 component", "vectors = 26, components = 1, refine = blocks", GPU},
+	{"positions, 128", K128 "refine = positions", 0},
+	{"cells, 128", K128 "refine = cells", GPU},
+	{0},
+};
+static const double two[] = {0.001, 0.1, 0};
 
 #define ZIPF (1u << RQL_RTSCAN_ZIPF_11 | 1u << RQL_RTSCAN_ZIPF_13 | 1u << RQL_RTSCAN_ZIPF_15)
 #define SKEWED (ZIPF | 1u << RQL_RTSCAN_NORMAL)
@@ -205,5 +246,11 @@ const struct rql_rtscan_figure rql_rtscan_figures[] = {
      .values = UNIFORM, .selectivities = sieved, .forms = counts},
 	{FIGURE(29, "how far apart rays are", "S of a cube's width 1.47 times S of 0; I of a width 1.7 times I of 0.25"),
      .predicates = 3, .values = UNIFORM, .selectivities = high, .forms = rays, .stages = true},
+	{FIGURE(101, "seven predicates (3 + 3 + 1)", NULL), .predicates = 7, .values = UNIFORM, .selectivities = every,
+     .forms = best},
+	{FIGURE(102, "count and sum of a fourth column under three predicates, SQL to rows", NULL), .predicates = 3,
+     .values = UNIFORM, .selectivities = two, .forms = best, .select = "count(*), sum(d)", .statement = true},
+	{FIGURE(103, "sales: days in order, frequent names, NULLs", NULL), .predicates = 3,
+     .values = 1u << RQL_RTSCAN_REAL, .forms = best, .conditions = of_real},
 	{0},
 };

@@ -78,6 +78,18 @@ static double time_of_method(const char *explain, const char *pass, bool gpu, st
 	return gpu ? read_passes(explain, !sieve, one) : time_behind(explain, "measured: ");
 }
 
+static rql_status read_answer(rayql_connection *con, struct rql_rtscan_case *one, struct rql_error *err)
+{
+	struct rql_strbuf text = {0};
+	double ms;
+	rql_status status = rql_client_time(con, one->sql, &ms, &text, NULL, err);
+	const char *row = strchr(rql_strbuf_text(&text), '\n'); /* behind names and types */
+	snprintf(one->answer, sizeof one->answer, "%s", row ? row + 1 : "");
+	one->answer[strcspn(one->answer, "\n")] = 0;
+	rql_strbuf_free(&text);
+	return status;
+}
+
 rql_status rql_rtscan_measure(rayql_connection *con, const char *pass, bool gpu, int64_t runs,
                               struct rql_rtscan_case *one, struct rql_error *err)
 {
@@ -87,7 +99,7 @@ rql_status rql_rtscan_measure(rayql_connection *con, const char *pass, bool gpu,
 	one->device_us = -1;
 	const uint64_t start = rql_now_ns();
 	do /* a GPU that idles has low clocks, which short statements do not raise at once */
-		RQL_TRY(rql_client_number(con, &one->count, err, "%s", one->sql));
+		RQL_TRY(read_answer(con, one, err));
 	while (gpu && pass && rql_now_ns() - start < AWAKE_NS);
 	for (int64_t r = 0; r < runs; r++) {
 		double ms;

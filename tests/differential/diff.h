@@ -226,6 +226,7 @@ void dt_remove_tree(const char *path);
 
 struct dt_statistics {
 	_Atomic uint64_t scannable, scanned, columns; /* rich queries over columns, answered by a scan; structures made */
+	_Atomic uint64_t indexes, explained, looked_up; /* sieves and indexes made; plans looked at, those under their rows */
 	_Atomic uint64_t others, bound; /* queries that are another with other values; those planned from its plan */
 	_Atomic uint64_t pages; /* queries that asked for a page of what another asked for whole */
 	_Atomic uint64_t repeated; /* of known answers, under stress */
@@ -241,6 +242,7 @@ struct dt_options {
 	uint32_t planners, readers;
 	uint32_t share, scans; /* percent of the queries that cubes, and scans, must answer at least */
 	uint32_t columns;      /* percent of the worlds with columns structures */
+	uint32_t indexes;      /* percent of these with sieves and indexes for look-ups */
 	const char *setup; /* see struct dt_session */
 	const char *needs; /* a unit that vulkan:0 must have; NULL: none */
 	bool verbose, keep_going, no_reduce;

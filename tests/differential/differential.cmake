@@ -55,6 +55,7 @@ if(wanted)
 			set(queries_compute 200)
 			set(queries_rt 200)
 		endif()
+		set(scans_compute --indexes 100)
 		set(scans_rt --columns 0)
 		foreach(unit compute rt)
 			rql_add_test(differential.${unit} COMMAND test_differential --queries ${queries_${unit}} --seed 4 --jobs 2 --share 50

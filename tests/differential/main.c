@@ -1,8 +1,9 @@
 /* test_differential [--queries N] [--seed S] [--world W] [--jobs J] [--threads T] [--share PERCENT] [--columns PERCENT]
- * [--scans PERCENT] [--setup SQL] [--needs UNIT] [--verbose] [--keep-going] [--no-reduce] [--stress SECONDS]
- * [--planners N] [--readers N]. --stress: threads on one database instead of worlds, four that plan and four that
- * repeat what is planned. --setup: statements that our connection begins with, such as SET rayql_unit. --needs: skipped (77) where vulkan:0 lacks the unit. Exit status 0:
- * every answer equal, and the shares of queries answered by cubes and by scans as high as they must be. */
+ * [--indexes PERCENT] [--scans PERCENT] [--setup SQL] [--needs UNIT] [--verbose] [--keep-going] [--no-reduce]
+ * [--stress SECONDS] [--planners N] [--readers N]. --stress: threads on one database instead of worlds, four that plan
+ * and four that repeat what is planned. --setup: statements that our connection begins with, such as SET rayql_unit.
+ * --needs: skipped (77) where vulkan:0 lacks the unit. Exit status 0: every answer equal, and the shares of queries
+ * answered by cubes and by scans as high as they must be. */
 #include "diff.h"
 
 #include <signal.h>
@@ -18,7 +19,7 @@ static void usage(void)
 {
 	fputs(
 		"test_differential [--queries N] [--seed S] [--world W] [--jobs J] [--threads T] [--share PERCENT] [--columns"
-		" PERCENT] [--scans PERCENT] [--setup SQL] [--needs UNIT] [--verbose] [--keep-going] [--no-reduce]\n"
+		" PERCENT] [--indexes PERCENT] [--scans PERCENT] [--setup SQL] [--needs UNIT] [--verbose] [--keep-going] [--no-reduce]\n"
 		"  [--stress SECONDS] [--planners N] [--readers N]\n",
 		stderr);
 	exit(2);
@@ -42,6 +43,7 @@ static void read_options(int argc, char **argv, struct dt_options *o)
 	                         .jobs = 2,
 	                         .share = 90,
 	                         .columns = 40,
+	                         .indexes = 40,
 	                         .scans = 40,
 	                         .planners = 4,
 	                         .readers = 4,
@@ -61,6 +63,8 @@ static void read_options(int argc, char **argv, struct dt_options *o)
 			o->share = (uint32_t)number_after(argc, argv, &i);
 		else if (!strcmp(argv[i], "--columns"))
 			o->columns = (uint32_t)number_after(argc, argv, &i);
+		else if (!strcmp(argv[i], "--indexes"))
+			o->indexes = (uint32_t)number_after(argc, argv, &i);
 		else if (!strcmp(argv[i], "--scans"))
 			o->scans = (uint32_t)number_after(argc, argv, &i);
 		else if (!strcmp(argv[i], "--stress"))
@@ -124,8 +128,10 @@ static bool report(const struct dt_options *o, const struct dt_statistics *s, do
 	       (unsigned long long)s->errors, (unsigned long long)s->pages, (unsigned long long)s->others,
 	       (unsigned long long)s->bound, (unsigned long long)s->eligible, share,
 	       (unsigned long long)s->failures);
-	printf("%llu columns structures; of %llu queries over columns that hold all, %llu were scans\n",
-	       (unsigned long long)s->columns, (unsigned long long)s->scannable, (unsigned long long)s->scanned);
+	printf("%llu columns structures; of %llu queries over columns that hold all, %llu were scans; %llu sieves and indexes; "
+	       "of %llu plans looked at, %llu were under their rows\n",
+	       (unsigned long long)s->columns, (unsigned long long)s->scannable, (unsigned long long)s->scanned,
+	       (unsigned long long)s->indexes, (unsigned long long)s->explained, (unsigned long long)s->looked_up);
 	if (o->first_world == UINT64_MAX && (share < o->share || (o->queries > 500 && s->eligible < (s->queries - s->others - s->pages) / 4))) {
 		printf("at least %u %% of the eligible queries must be accelerated, and a quarter of all but pages and other values be "
 		       "eligible\n",

@@ -38,12 +38,15 @@ static bool connect_both(struct dt_session *s)
 {
 	char *error = NULL;
 	rayql_error *err = NULL;
+	static const char *const off[] = {"cube", "scan", "group", "index", "sieve"};
+	char sql[64];
 	s->methods_off = false;
 	bool ok = rayql_connect(s->db, &s->ours, &err) == RAYQL_OK && rayql_connect(s->db, &s->host, &err) == RAYQL_OK &&
-	          execute(s->ours, "SET rayql_force = on", &error) && (!s->setup || execute(s->ours, s->setup, &error)) &&
-	          execute(s->host, "SET rayql_enable_cube = off", &error) &&
-	          execute(s->host, "SET rayql_enable_scan = off", &error) &&
-	          execute(s->host, "SET rayql_enable_group = off", &error);
+	          execute(s->ours, "SET rayql_force = on", &error) && (!s->setup || execute(s->ours, s->setup, &error));
+	for (uint32_t m = 0; m < sizeof off / sizeof off[0] && ok; m++) {
+		snprintf(sql, sizeof sql, "SET rayql_enable_%s = off", off[m]);
+		ok = execute(s->host, sql, &error);
+	}
 	if (!ok)
 		fprintf(stderr, "differential: cannot connect: %s\n", err ? rayql_error_message(err) : error ? error : "?");
 	rayql_error_free(err);
@@ -191,7 +194,7 @@ bool dt_session_replay(struct dt_session *s, const struct dt_entry *e, char **er
 /* In a transaction that a query has aborted, nothing can be set: the methods stay off until after it. */
 static void switch_methods(struct dt_session *s, bool on)
 {
-	static const char *const methods[] = {"cube", "rtcudb", "scan", "group"};
+	static const char *const methods[] = {"cube", "rtcudb", "scan", "group", "index", "sieve"};
 	char sql[64];
 	s->methods_off = !on;
 	for (uint32_t m = 0; m < sizeof methods / sizeof methods[0]; m++) {
@@ -257,6 +260,7 @@ struct world {
 	uint32_t job;
 	struct dt_arena arena;
 	struct dt_random random;
+	struct dt_random chosen; /* of indexes: a stream of its own, so that worlds without them are what they were */
 	struct dt_log log;
 	struct dt_session session;
 	bool on_file, wrote, failed;
@@ -264,7 +268,8 @@ struct world {
 	bool other;   /* writes go through the other connection */
 	bool columns; /* tables have columns structures */
 	bool large;   /* a table of several row groups of DuckDB's, in a file */
-	bool held[DT_MAX_TABLES];
+	bool indexes; /* some tables have sieves and indexes for look-ups, which give rows wherever they answer a condition */
+	bool held[DT_MAX_TABLES], sieved[DT_MAX_TABLES], indexed[DT_MAX_TABLES];
 	uint32_t threads, table_count, source_count, view_count;
 	uint32_t outer_count; /* sources behind those, of which no view is made */
 	struct dt_table tables[DT_MAX_TABLES];
@@ -402,6 +407,70 @@ static void make_columns(struct world *w, uint32_t percent)
 	}
 }
 
+/* ---- sieves and indexes ---- */
+/* So many of the table's columns, in some order. */
+static const char *some_columns(struct world *w, const struct dt_table *t, uint32_t count)
+{
+	uint32_t first = dt_below(&w->chosen, t->column_count), step = 1 + dt_below(&w->chosen, 3);
+	const char *list = "";
+	for (uint32_t i = 0; i < count && i * step < t->column_count; i++)
+		list = dt_printf(&w->arena, "%s%s%s", list, i ? ", " : "", t->columns[(first + i * step) % t->column_count].item.name);
+	return list;
+}
+
+static bool make_sieve(struct world *w, uint32_t table)
+{
+	static const char *const forms[] = {"", " WITH (vectors = 3)", " WITH (vectors = 8, components = 1, refine = positions)",
+	                                    " WITH (vectors = 5, components = 2, refine = values)",
+	                                    " WITH (components = 1, refine = blocks)"};
+	const struct dt_table *t = &w->tables[table];
+	const char *form = forms[dt_below(&w->chosen, sizeof forms / sizeof forms[0])];
+	return perform_sql(w, dt_printf(&w->arena, "CREATE OR REPLACE INDEX sieve_%u ON %s USING sieve (%s)%s", table, t->name,
+	                                some_columns(w, t, 1 + dt_below(&w->chosen, 5)), form));
+}
+
+static bool make_index(struct world *w, uint32_t table)
+{
+	static const char *const forms[] = {"sorted", "btree", "hash", "auto"};
+	const struct dt_table *t = &w->tables[table];
+	const char *form = forms[dt_below(&w->chosen, sizeof forms / sizeof forms[0])];
+	return perform_sql(w, dt_printf(&w->arena, "CREATE OR REPLACE INDEX index_%u ON %s USING %s (%s)", table, t->name, form,
+	                                some_columns(w, t, dt_chance(&w->chosen, 75) ? 1 : 2)));
+}
+
+/* Types that an index cannot have are refused, which leaves the table without. */
+static void make_indexes(struct world *w)
+{
+	for (uint32_t i = 0; i < w->table_count && w->indexes; i++) {
+		if (!w->sieved[i] && dt_chance(&w->chosen, 60))
+			w->stats->indexes += w->sieved[i] = make_sieve(w, i);
+		if (!w->indexed[i] && dt_chance(&w->chosen, 60))
+			w->stats->indexes += w->indexed[i] = make_index(w, i);
+	}
+	if (w->indexes) /* a file that is opened again has none of the session's settings */
+		perform_sql(w, "SET rayql_force = rows");
+}
+
+static void change_index(struct world *w, const char *kind, uint32_t table, bool *there)
+{
+	const uint32_t dice = dt_below(&w->chosen, 100);
+	if (*there && dice < 25) {
+		perform_sql(w, dt_printf(&w->arena, "DROP INDEX %s_%u", kind, table));
+		*there = false;
+	} else if (*there && dice < 70) {
+		perform_sql(w, dt_printf(&w->arena, "REFRESH INDEX %s_%u", kind, table));
+	}
+}
+
+static void change_indexes(struct world *w)
+{
+	for (uint32_t i = 0; i < w->table_count && w->indexes; i++) {
+		change_index(w, "sieve", i, &w->sieved[i]);
+		change_index(w, "index", i, &w->indexed[i]);
+	}
+	make_indexes(w);
+}
+
 static void change_columns(struct world *w)
 {
 	for (uint32_t i = 0; i < w->table_count && w->columns; i++) {
@@ -463,7 +532,7 @@ static struct dt_select *next_query(struct world *w)
 /* All columns of the fact table are in a structure; whether it is fresh is not looked at. */
 static void count_scan(struct world *w, const struct dt_select *q, const char *method)
 {
-	bool scan = strcmp(method, "scan") == 0;
+	bool scan = strcmp(method, "scan") == 0 || strcmp(method, "index") == 0;
 	if (!w->held[0] || w->session.in_transaction || w->unusual || (q->eligible && !scan))
 		return;
 	w->stats->scannable++;
@@ -505,12 +574,28 @@ static void run_query(struct world *w)
 	}
 }
 
+/* Did a sieve or an index give the rows? */
+static void look_at_plan(struct world *w, const char *sql)
+{
+	struct dt_answer plan;
+	dt_answer_of(w->session.ours, dt_printf(&w->arena, "EXPLAIN %s", sql), false, &plan);
+	for (uint64_t i = 0; !plan.error && i < plan.row_count * plan.column_count; i++)
+		if (plan.cells[i] && strstr(plan.cells[i], "under rows of")) {
+			w->stats->looked_up++;
+			break;
+		}
+	w->stats->explained++;
+	dt_answer_free(&plan);
+}
+
 static void ask(struct world *w, const struct dt_select *q)
 {
 	char method[32], reason[256], *sql = dt_select_print(q, true);
 	snprintf(w->stats->now_sql[w->job], sizeof w->stats->now_sql[0], "%s", sql);
 	char *difference = dt_session_check(&w->session, q, dt_chance(&w->random, 50), method, reason, sizeof reason);
 	w->stats->bound += w->session.bound;
+	if (w->indexes && dt_chance(&w->chosen, 20))
+		look_at_plan(w, sql);
 	count_query(w, q, method);
 	count_scan(w, q, method);
 	if (w->options->verbose)
@@ -683,7 +768,7 @@ static void alter(struct world *w)
 		break;
 	default:
 		perform_sql(w, dt_printf(&w->arena, "DROP TABLE %s", t->name));
-		w->held[n] = false;
+		w->held[n] = w->sieved[n] = w->indexed[n] = false;
 		touched(w, n);
 		run_queries(w, 2);
 		perform_sql(w, dt_table_create(&w->arena, t));
@@ -785,6 +870,8 @@ static void change(struct world *w)
 		refresh_all(w);
 	if (!w->failed)
 		change_columns(w);
+	if (!w->failed)
+		change_indexes(w);
 }
 
 void dt_world_run(const struct dt_options *options, uint64_t number, uint32_t job, struct dt_statistics *stats)
@@ -802,6 +889,8 @@ void dt_world_run(const struct dt_options *options, uint64_t number, uint32_t jo
 	w->on_file = dt_chance(&w->random, 30);
 	w->large = w->on_file && options->columns && dt_chance(&w->random, 6);
 	w->columns = w->large || dt_chance(&w->random, options->columns);
+	w->chosen.state = w->random.state ^ 0x5851f42d4c957f2du;
+	w->indexes = w->columns && dt_chance(&w->chosen, options->indexes);
 	stats->now_world[job] = number;
 	char folder[64] = "/tmp/rayql_diff_XXXXXX", file[96];
 	if (w->on_file && !mkdtemp(folder))
@@ -811,6 +900,7 @@ void dt_world_run(const struct dt_options *options, uint64_t number, uint32_t jo
 		make_tables(w);
 		make_sources(w);
 		make_columns(w, 85);
+		make_indexes(w);
 		make_views(w);
 		for (uint32_t phase = 0; phase < PHASES && (!w->failed || options->keep_going); phase++) {
 			run_queries(w, w->large ? QUERIES_A_PHASE / 6 : QUERIES_A_PHASE);
