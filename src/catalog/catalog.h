@@ -153,8 +153,8 @@ struct rql_structure {
 	enum rql_index_form index_form; /* INDEX: of the one table's columns column_ids; it has no contents of its own */
 	struct rql_sieve_form sieve;    /* WITH (vectors = ..., components = ...) */
 	int64_t greatest_rowid; /* of the rows in the snapshot, -1: none; RQL_NO_ROWID: not known, so nothing is appended */
-	/* STORE: the row ids up to greatest_rowid that are known to be of no row in the snapshot, ascending. When they are all,
-	 * the snapshot's rows are numbered by ids, and it can follow changes. */
+	/* STORE: the row ids up to greatest_rowid that are known to be of no row in the snapshot, ascending. When they are
+	 * all, the snapshot's rows are numbered by ids, and it can follow changes. */
 	int64_t *gaps;
 	uint64_t gap_count;
 	bool automatic;         /* made by rayql_auto_columns, not by CREATE INDEX */
@@ -205,8 +205,8 @@ void rql_structure_retain(struct rql_structure *s);
 void rql_structure_release(struct rql_structure *s);
 /* Fresh: READY, nothing being written, versions equal. */
 bool rql_structure_fresh(const struct rql_catalog *catalog, const struct rql_structure *s);
-/* A STORE, READY and stale: nothing has happened since but rows added at the end and changes of known rows, so that taking
- * these over makes it fresh. */
+/* A STORE, READY and stale: nothing has happened since but rows added at the end and changes of known rows, so that
+ * taking these over makes it fresh. */
 bool rql_structure_appendable(struct rql_catalog *catalog, const struct rql_structure *s);
 /* A STORE, READY: row ids say which of its rows they are. */
 bool rql_structure_follows(const struct rql_structure *s);

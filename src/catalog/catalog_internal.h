@@ -59,7 +59,8 @@ struct rql_catalog {
 };
 
 /* Both with names_lock held. Takes the arrays over; NULL: nobody knows them. Before the move that ends the write. */
-void rql_name_keep_changes(struct rql_catalog *catalog, struct rql_name_version *entry, struct rql_row_changes *changes);
+void rql_name_keep_changes(struct rql_catalog *catalog, struct rql_name_version *entry,
+                           struct rql_row_changes *changes);
 void rql_name_forget_changes(struct rql_name_version *entry);
 
 #endif

@@ -30,8 +30,8 @@ static bool is_identity(const uint32_t *map, uint32_t count)
 }
 
 /* A dictionary of the values before and those of `fresh`; remaps[1] becomes the codes of fresh's. */
-static rql_status grow_dictionary(struct rql_store_writing *append, uint32_t c, struct rql_dict *fresh, uint32_t **fresh_map,
-                                  struct rql_error *err)
+static rql_status grow_dictionary(struct rql_store_writing *append, uint32_t c, struct rql_dict *fresh,
+                                  uint32_t **fresh_map, struct rql_error *err)
 {
 	const struct rql_dimension *old = &append->before->dictionaries[c]->dimension;
 	struct rql_store_recoding *change = &append->changes[c];
@@ -61,7 +61,8 @@ static rql_status grow_dictionary(struct rql_store_writing *append, uint32_t c, 
 }
 
 /* Codes of the batch's column in the dictionary, which grows when it must. */
-rql_status rql_store_writing_code_column(struct rql_store_writing *append, uint32_t c, const struct rql_batch *batch, struct rql_error *err)
+rql_status rql_store_writing_code_column(struct rql_store_writing *append, uint32_t c, const struct rql_batch *batch,
+                                         struct rql_error *err)
 {
 	const struct rql_dimension *old = &append->before->dictionaries[c]->dimension;
 	struct rql_dict fresh;
@@ -92,7 +93,8 @@ rql_status rql_store_writing_code_column(struct rql_store_writing *append, uint3
 
 /* ---- new segments ---- */
 
-rql_status rql_store_writing_encode_rows(struct rql_store_writing *append, uint32_t c, struct rql_store_sink *sink, struct rql_error *err)
+rql_status rql_store_writing_encode_rows(struct rql_store_writing *append, uint32_t c, struct rql_store_sink *sink,
+                                         struct rql_error *err)
 {
 	const struct rql_store_schema_column *column = &append->schema->columns[c];
 	RQL_TRY(rql_store_encode(sink, column->type, column->kind, null_code_of(append, c), column->encoding, append->rows,
@@ -114,7 +116,7 @@ static void load_tail(struct rql_store_writing *append, uint32_t c)
 }
 
 rql_status rql_store_writing_finish_part(struct rql_store_writing *append, uint32_t c, struct rql_store_piece *piece,
-                              struct rql_store_sink *sink, struct rql_error *err)
+                                         struct rql_store_sink *sink, struct rql_error *err)
 {
 	struct rql_store_part *part = &piece->parts[c];
 	RQL_TRY(rql_store_piece_take(piece, c, sink, err));
@@ -126,8 +128,8 @@ rql_status rql_store_writing_finish_part(struct rql_store_writing *append, uint3
 }
 
 /* Rows [first, first + count) of one column, behind the open segment's when they are the first. */
-static rql_status append_column(struct rql_store_writing *append, uint32_t c, const struct rql_batch *batch, uint64_t first,
-                                uint64_t count, struct rql_store_piece *piece, struct rql_error *err)
+static rql_status append_column(struct rql_store_writing *append, uint32_t c, const struct rql_batch *batch,
+                                uint64_t first, uint64_t count, struct rql_store_piece *piece, struct rql_error *err)
 {
 	const struct rql_store_schema_column *column = &append->schema->columns[c];
 	struct rql_store_sink sink = {.mem = &append->mem};
@@ -151,8 +153,8 @@ static rql_status append_column(struct rql_store_writing *append, uint32_t c, co
 }
 
 /* Takes over the caller's reference to piece, and one to each of maps (NULL: none). */
-static rql_status add_piece(struct rql_store_writing *append, struct rql_store_piece *piece, struct rql_store_map *const *maps,
-                            struct rql_error *err)
+static rql_status add_piece(struct rql_store_writing *append, struct rql_store_piece *piece,
+                            struct rql_store_map *const *maps, struct rql_error *err)
 {
 	uint32_t columns = append->schema->column_count;
 	if (append->piece_count == append->piece_capacity) {
@@ -394,7 +396,8 @@ static void relate(struct rql_store_writing *append, uint64_t rows, struct rql_s
 }
 
 /* Ends the append, whatever comes of it. rows: how many there were. */
-rql_status rql_store_writing_publish(struct rql_store_writing *append, uint64_t rows, struct rql_store *store, struct rql_error *err)
+rql_status rql_store_writing_publish(struct rql_store_writing *append, uint64_t rows, struct rql_store *store,
+                                     struct rql_error *err)
 {
 	uint32_t columns = append->schema->column_count;
 	struct rql_store_dictionary **dictionaries;

@@ -122,7 +122,8 @@ static bool is_repeatable(const char *sql, uint32_t from, uint32_t end, const st
 {
 	static const char *const words[] = {"WHERE", "AND", "OR", "NOT", "IN", "IS", "NULL", "BETWEEN", "TRUE", "FALSE",
 	                                    "LIKE", "ILIKE", "DISTINCT", "FROM", "DATE", "TIMESTAMP", "TIME"};
-	static const char *const before_parenthesis[] = {"WHERE", "AND", "OR", "NOT", "IN", "BETWEEN", "LIKE", "ILIKE", "FROM"};
+	static const char *const before_parenthesis[] = {"WHERE", "AND", "OR", "NOT",   "IN",
+	                                                   "BETWEEN", "LIKE", "ILIKE", "FROM"};
 	static const char symbols[] = "()<>=!,+-*/%";
 	struct rql_token before = none;
 	while (from < end) {

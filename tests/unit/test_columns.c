@@ -363,6 +363,11 @@ static void changes_are_followed(void **state)
 	check(w, "c", "t");
 	sql(w->s, "DELETE FROM t WHERE v > 2000"); /* most of it */
 	assert_false(appendable(w, "c"));
+	/* A table in which ids were free before it was read. */
+	sql(w->s, "REFRESH INDEX c");
+	store = store_of(w, "c");
+	takes_over(w, "UPDATE t SET a = 77, s = NULL WHERE v % 5 = 0", store);
+	takes_over(w, "DELETE FROM t WHERE v % 7 = 0", store);
 	/* A key that is updated moves its row to the end. */
 	sql(w->s, "CREATE TABLE p AS SELECT i::INTEGER k, i x FROM range(100) r(i); ALTER TABLE p ADD PRIMARY KEY (k)");
 	sql(w->s, "CREATE INDEX k ON p USING columns (*); UPDATE p SET k = k + 1000 WHERE k = 1");

@@ -735,8 +735,8 @@ static uint64_t read_ids(struct world *w, const struct rql_store_snapshot *s, in
 	return rows;
 }
 
-/* Some of the rows from `first` on are gone, others become rows of the world from `fresh` on; ids follow. Returns how many
- * are left. */
+/* Some of the rows from `first` on are gone, others become rows of the world from `fresh` on; ids follow. Returns how
+ * many are left. */
 static uint64_t change_rows(struct world *w, struct rql_store *store, int64_t *ids, uint64_t rows, uint64_t first,
                             uint64_t end, unsigned share, uint64_t *fresh)
 {

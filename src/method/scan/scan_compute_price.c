@@ -7,8 +7,8 @@
 
 #include "method/scan/scan_rows_query.h"
 
-/* Of a test: the bits of ROWS that come in, of each row where nothing else is tested. Measured on an H200: 16 to 30 us for
- * 10^8 rows of which 0.01 to 1 % are set. */
+/* Of a test: the bits of ROWS that come in, of each row where nothing else is tested. Measured on an H200: 16 to 30 us
+ * for 10^8 rows of which 0.01 to 1 % are set. */
 #define UNDER_PART 0.25
 #define UPLOADS 2.0 /* of a first run, which upload no column: the tables, and what is put at rest */
 

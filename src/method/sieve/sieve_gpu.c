@@ -10,8 +10,9 @@
 
 #define WORKGROUP 256u
 #define LINE_BYTES 64.0 /* of a row that is tested */
-/* What vectors take beside their bytes, of a row and predicate: a part of a scan's test of a row. Measured beside the bytes
- * on an H200, 10^8 rows of three predicates: 16 to 50 us, and 60 to 70 us where blocks are put right in shared memory. */
+/* What vectors take beside their bytes, of a row and predicate: a part of a scan's test of a row. Measured beside the
+ * bytes on an H200, 10^8 rows of three predicates: 16 to 50 us, and 60 to 70 us where blocks are put right in shared
+ * memory. */
 #define WORDS_PART 0.1
 #define BLOCKS_PART 0.2
 #define OPEN_BYTES 6.0    /* of a row between a bound and its vector, by blocks */

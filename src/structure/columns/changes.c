@@ -3,9 +3,9 @@
  * exec/follow.c says which row ids such statements changed. The columns hold the rows with ids 0 to greatest_rowid but
  * for known gaps, in order, so an id is the number of a row. But a checkpoint of the host may give rows that follow
  * deleted ones lower ids. Whether it has is seen afterwards, in the transaction that reads the table: a row that moved
- * has taken an id that was free. There it is found, or it has been deleted in its turn, under an id that was gone before.
- * So these are the very rows when no id is gone twice, no row has an id that is gone, and as many rows are left as there
- * must be (append.c counts). */
+ * has taken an id that was free. There it is found, or it has been deleted in its turn, under an id that was gone
+ * before. So these are the very rows when no id is gone twice, no row has an id that is gone, and as many rows are left
+ * as there must be (append.c counts). */
 #include "structure/columns/columns.h"
 
 #include <stdlib.h>
@@ -13,6 +13,7 @@
 #include "structure/structure_internal.h"
 
 #define MOST_RENEWED (128u << 10) /* rows that are read one by one; for more of them the table is read whole */
+#define MOST_GAPS (4u << 20)       /* remembered of a table */
 #define DENSE 16u                 /* rows of a range that are read for one that is wanted */
 
 static int by_id(const void *a, const void *b)
@@ -177,6 +178,56 @@ rql_status rql_columns_changed_check(const struct rql_structure *s, struct rql_h
 	free(bits);
 	*same = !met;
 	return status;
+}
+
+/* ---- ids that are free from the start ---- */
+
+/* Ids up to the greatest that none of the chunks has; they ascend. False: too many, or no memory. */
+struct gaps {
+	int64_t *ids, next;
+	uint64_t count, most, rows;
+};
+
+static bool note_gaps(struct gaps *g, const struct rql_batch *chunk)
+{
+	const int64_t *ids = chunk->columns[0].data;
+	for (uint64_t r = 0; r < chunk->rows; r++) {
+		if (ids[r] < g->next || g->count + (uint64_t)(ids[r] - g->next) > g->most)
+			return false;
+		while (g->next < ids[r])
+			g->ids[g->count++] = g->next++;
+		g->next++;
+	}
+	g->rows += chunk->rows;
+	return true;
+}
+
+void rql_columns_find_gaps(struct rql_structure *s, struct rql_host_con *con)
+{
+	const uint64_t ids = (uint64_t)(s->greatest_rowid + 1), rows = s->snapshot->rows;
+	struct gaps g = {.most = ids - rows};
+	struct rql_host_stmt *stmt = NULL;
+	struct rql_host_result *res = NULL;
+	struct rql_batch *chunk = NULL;
+	struct rql_strbuf sql = {0};
+	if (s->greatest_rowid < 0 || !s->snapshot->ordered || ids <= rows || ids - rows > MOST_GAPS)
+		return;
+	g.ids = malloc(g.most * sizeof *g.ids);
+	rql_strbuf_put(&sql, "SELECT rowid FROM ");
+	rql_columns_put_table(&sql, s);
+	bool good = g.ids && open_query(con, &sql, &stmt, &res, NULL) == RQL_OK;
+	rql_status status = RQL_OK;
+	while (good && (status = rql_host_fetch(res, &chunk, NULL)) == RQL_OK && chunk) {
+		good = note_gaps(&g, chunk);
+		rql_batch_release(chunk);
+	}
+	rql_host_result_free(res);
+	rql_host_stmt_free(stmt);
+	rql_strbuf_free(&sql);
+	if (good && status == RQL_OK && g.rows == rows && g.count == g.most)
+		rql_structure_set_gaps(s, g.ids, g.count);
+	else
+		free(g.ids);
 }
 
 /* ---- taking over ---- */

@@ -55,6 +55,9 @@ struct rql_columns_changed {
 	int64_t *gaps; /* s's, and what is gone: what s is to have afterwards */
 	uint64_t gap_count;
 };
+/* s was just read (unpublished): which ids up to its greatest are no row's, where there are some. A wish only: without
+ * them s is read again after changes. */
+void rql_columns_find_gaps(struct rql_structure *s, struct rql_host_con *con);
 /* The changes since version `since` up to s's. *known: ids say which of s's rows they are; release them in any case. */
 rql_status rql_columns_changed_find(const struct rql_structures *all, const struct rql_structure *s, uint64_t since,
                                     struct rql_columns_changed *out, bool *known, struct rql_error *err) RQL_MUST_CHECK;
