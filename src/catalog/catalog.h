@@ -69,6 +69,27 @@ void rql_catalog_write_end_appending(struct rql_catalog *catalog, const struct r
 /* Were all moves since `version` of that kind, and is nobody writing now? */
 bool rql_table_only_grew(const struct rql_catalog *catalog, const struct rql_table *table, uint64_t version);
 
+/* Rows that one DELETE or UPDATE changed, by the host's row ids as they were then. The host may give rows other ids
+ * later (lower ones, where rows are gone): who follows changes must see whether it has. */
+struct rql_row_changes {
+	const struct rql_table *table;
+	uint64_t gone_count, renewed_count;
+	int64_t *gone, *renewed; /* malloc'ed, in any order */
+};
+void rql_row_changes_clear(struct rql_row_changes *changes);
+/* A write of one name whose rows are likely to be known when it ends: the version moves, and what was built before can
+ * follow. changes (NULL: they are not known after all) is emptied. */
+void rql_catalog_write_begin_known(struct rql_catalog *catalog, const struct rql_write_set *set);
+void rql_catalog_write_end_known(struct rql_catalog *catalog, const struct rql_write_set *set,
+                                 struct rql_row_changes *changes);
+/* Were all moves since `version` appends or changes whose rows are known, and is nobody writing now? */
+bool rql_table_followed(struct rql_catalog *catalog, const struct rql_table *table, uint64_t version);
+/* All of those behind version `since`, up to version `until`; clear it. */
+rql_status rql_table_changes(struct rql_catalog *catalog, const struct rql_table *table, uint64_t since, uint64_t until,
+                             struct rql_row_changes *out, struct rql_error *err) RQL_MUST_CHECK;
+/* The known changes turned out to be of no use. */
+void rql_table_forget_changes(struct rql_catalog *catalog, const struct rql_table *table);
+
 /* Moves when schema objects may have changed (DDL, ATTACH, ...) / when structures come, go or are rebuilt: what
  * cached plans
  * are checked against. */
@@ -132,6 +153,10 @@ struct rql_structure {
 	enum rql_index_form index_form; /* INDEX: of the one table's columns column_ids; it has no contents of its own */
 	struct rql_sieve_form sieve;    /* WITH (vectors = ..., components = ...) */
 	int64_t greatest_rowid; /* of the rows in the snapshot, -1: none; RQL_NO_ROWID: not known, so nothing is appended */
+	/* STORE: the row ids up to greatest_rowid that are known to be of no row in the snapshot, ascending. When they are
+	 * all, the snapshot's rows are numbered by ids, and it can follow changes. */
+	int64_t *gaps;
+	uint64_t gap_count;
 	bool automatic;         /* made by rayql_auto_columns, not by CREATE INDEX */
 	_Atomic uint64_t used;  /* STORE: rql_now_ns of the last run, by which automatic ones are given up */
 	/* STORE: where runs over these contents failed, so that nobody's plans use them there any more: until the contents
@@ -166,6 +191,8 @@ struct rql_structure *rql_structure_clone(const struct rql_structure *s);
 /* Gives up the contents (relation, snapshot, store) of an unpublished structure, and what is known of their failures; its
  * state is the caller's to set. */
 void rql_structure_clear(struct rql_structure *s);
+/* Of an unpublished structure; takes gaps (malloc'ed) over. */
+void rql_structure_set_gaps(struct rql_structure *s, int64_t *gaps, uint64_t count);
 /* Why the contents are not used on the device any more, as long as s; NULL: they are. */
 const char *rql_structure_failed_on(const struct rql_structure *s, const struct rql_device *device);
 /* Both of an unpublished structure. Of two failures on one device the first stays: what follows is most often its
@@ -178,8 +205,11 @@ void rql_structure_retain(struct rql_structure *s);
 void rql_structure_release(struct rql_structure *s);
 /* Fresh: READY, nothing being written, versions equal. */
 bool rql_structure_fresh(const struct rql_catalog *catalog, const struct rql_structure *s);
-/* A STORE, READY and stale: nothing but rows at the end was added since, so that appending them makes it fresh. */
-bool rql_structure_appendable(const struct rql_catalog *catalog, const struct rql_structure *s);
+/* A STORE, READY and stale: nothing has happened since but rows added at the end and changes of known rows, so that
+ * taking these over makes it fresh. */
+bool rql_structure_appendable(struct rql_catalog *catalog, const struct rql_structure *s);
+/* A STORE, READY: row ids say which of its rows they are. */
+bool rql_structure_follows(const struct rql_structure *s);
 /* The first table that moved or is being written, for messages; NULL when fresh. */
 const struct rql_table *rql_structure_moved_table(const struct rql_catalog *catalog, const struct rql_structure *s);
 

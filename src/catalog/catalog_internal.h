@@ -15,8 +15,18 @@ struct rql_name_version {
 	_Atomic uint64_t moved;
 	/* What rql_table_version said right after the last move that may have been more than an append. */
 	_Atomic uint64_t rewritten;
+	/* The same of the last move that may have changed rows that nobody knows; and those that are known since, guarded by
+	 * names_lock. */
+	_Atomic uint64_t unknown;
+	struct rql_kept_changes *changes; /* newest first */
 	_Atomic uint32_t writers;
 	struct rql_name_version *next; /* in its hash bucket */
+};
+
+struct rql_kept_changes {
+	struct rql_row_changes changes;
+	uint64_t version; /* rql_table_version right after them */
+	struct rql_kept_changes *next;
 };
 
 struct rql_table {
@@ -47,5 +57,10 @@ struct rql_catalog {
 	uint64_t next_id;
 	_Atomic uint64_t structure_epoch;
 };
+
+/* Both with names_lock held. Takes the arrays over; NULL: nobody knows them. Before the move that ends the write. */
+void rql_name_keep_changes(struct rql_catalog *catalog, struct rql_name_version *entry,
+                           struct rql_row_changes *changes);
+void rql_name_forget_changes(struct rql_name_version *entry);
 
 #endif

@@ -41,6 +41,7 @@ void rql_catalog_free(struct rql_catalog *catalog)
 		}
 		for (struct rql_name_version *n = catalog->names[i], *next; n; n = next) {
 			next = n->next;
+			rql_name_forget_changes(n);
 			free(n->name);
 			free(n);
 		}
@@ -144,6 +145,10 @@ struct rql_structure *rql_structure_clone(const struct rql_structure *s)
 		copy->versions = calloc(s->table_count, sizeof *copy->versions);
 		ok = copy->tables && copy->versions;
 	}
+	if (ok && s->gap_count) {
+		copy->gaps = malloc(s->gap_count * sizeof *copy->gaps);
+		ok = copy->gaps != NULL;
+	}
 	if (ok && s->column_ids) {
 		copy->column_ids = calloc(s->column_count + 1, sizeof *copy->column_ids);
 		ok = copy->column_ids != NULL;
@@ -159,6 +164,9 @@ struct rql_structure *rql_structure_clone(const struct rql_structure *s)
 		memcpy(copy->tables, s->tables, s->table_count * sizeof *copy->tables);
 		memcpy(copy->versions, s->versions, s->table_count * sizeof *copy->versions);
 	}
+	copy->gap_count = s->gap_count;
+	if (s->gap_count)
+		memcpy(copy->gaps, s->gaps, s->gap_count * sizeof *copy->gaps);
 	copy->column_count = s->column_count;
 	if (s->column_ids)
 		memcpy(copy->column_ids, s->column_ids, s->column_count * sizeof *copy->column_ids);
@@ -178,6 +186,13 @@ struct rql_structure *rql_structure_clone(const struct rql_structure *s)
 	return copy;
 }
 
+void rql_structure_set_gaps(struct rql_structure *s, int64_t *gaps, uint64_t count)
+{
+	free(s->gaps);
+	s->gaps = gaps;
+	s->gap_count = count;
+}
+
 void rql_structure_clear(struct rql_structure *s)
 {
 	if (s->relation)
@@ -188,6 +203,7 @@ void rql_structure_clear(struct rql_structure *s)
 	s->snapshot = NULL;
 	s->store = NULL;
 	s->greatest_rowid = RQL_NO_ROWID;
+	rql_structure_set_gaps(s, NULL, 0);
 	rql_structure_forget_failures(s);
 }
 
@@ -210,6 +226,7 @@ void rql_structure_release(struct rql_structure *s)
 	free(s->tables);
 	free(s->versions);
 	free(s->column_ids);
+	free(s->gaps);
 	free(s);
 }
 
@@ -229,12 +246,20 @@ bool rql_structure_fresh(const struct rql_catalog *catalog, const struct rql_str
 	       !rql_structure_moved_table(catalog, s);
 }
 
-bool rql_structure_appendable(const struct rql_catalog *catalog, const struct rql_structure *s)
+bool rql_structure_follows(const struct rql_structure *s)
+{
+	return s->reads == RQL_READS_STORE && s->state == RQL_STATE_READY && s->snapshot && s->snapshot->ordered &&
+	       s->table_count == 1 && s->greatest_rowid != RQL_NO_ROWID &&
+	       s->snapshot->rows + s->gap_count == (uint64_t)(s->greatest_rowid + 1);
+}
+
+bool rql_structure_appendable(struct rql_catalog *catalog, const struct rql_structure *s)
 {
 	return s->reads == RQL_READS_STORE && s->state == RQL_STATE_READY && s->snapshot && s->store &&
 	       s->table_count == 1 && s->greatest_rowid != RQL_NO_ROWID &&
 	       rql_table_version(catalog, s->tables[0]) != s->versions[0] &&
-	       rql_table_only_grew(catalog, s->tables[0], s->versions[0]);
+	       (rql_table_only_grew(catalog, s->tables[0], s->versions[0]) ||
+	        (rql_structure_follows(s) && rql_table_followed(catalog, s->tables[0], s->versions[0])));
 }
 
 /* ---- the list ---- */

@@ -42,6 +42,7 @@ static struct rql_name_version *name_intern(struct rql_catalog *catalog, const c
 	entry->name = copy;
 	/* Nobody has a version of it yet, so nothing is lost when all that was before counts as more than an append. */
 	atomic_store(&entry->rewritten, atomic_load(&catalog->everything.version));
+	atomic_store(&entry->unknown, atomic_load(&catalog->everything.version));
 	*slot = entry;
 	return entry;
 }
@@ -188,10 +189,13 @@ static void entry_move(struct rql_catalog *catalog, struct rql_name_version *ent
 
 /* A move of one name; with names_lock held, as all moves are: so `rewritten` is exactly the version that comes, and it is
  * there before the version is. */
-static void name_move(struct rql_catalog *catalog, struct rql_name_version *entry, bool append)
+enum move { MOVE_APPENDS, MOVE_CHANGES /* known rows */, MOVE_ANYTHING };
+static void name_move(struct rql_catalog *catalog, struct rql_name_version *entry, enum move move)
 {
-	if (!append)
+	if (move != MOVE_APPENDS)
 		atomic_store(&entry->rewritten, atomic_load(&entry->version) + atomic_load(&catalog->everything.version) + 1);
+	if (move == MOVE_ANYTHING)
+		rql_name_keep_changes(catalog, entry, NULL);
 	entry_move(catalog, entry);
 }
 
@@ -200,13 +204,15 @@ static void everything_move(struct rql_catalog *catalog)
 	pthread_mutex_lock(&catalog->names_lock);
 	uint64_t all = atomic_load(&catalog->everything.version) + 1;
 	for (uint32_t i = 0; i < RQL_CATALOG_BUCKETS; i++)
-		for (struct rql_name_version *n = catalog->names[i]; n; n = n->next)
+		for (struct rql_name_version *n = catalog->names[i]; n; n = n->next) {
 			atomic_store(&n->rewritten, atomic_load(&n->version) + all);
+			rql_name_keep_changes(catalog, n, NULL);
+		}
 	entry_move(catalog, &catalog->everything);
 	pthread_mutex_unlock(&catalog->names_lock);
 }
 
-static void names_begin(struct rql_catalog *catalog, const struct rql_write_set *set, bool append)
+static void names_begin(struct rql_catalog *catalog, const struct rql_write_set *set, enum move move)
 {
 	pthread_mutex_lock(&catalog->names_lock);
 	for (uint32_t i = 0; i < set->count; i++) {
@@ -216,19 +222,19 @@ static void names_begin(struct rql_catalog *catalog, const struct rql_write_set 
 			continue;
 		}
 		atomic_fetch_add(&entry->writers, 1);
-		name_move(catalog, entry, append);
+		name_move(catalog, entry, move);
 	}
 	pthread_mutex_unlock(&catalog->names_lock);
 }
 
-static void names_end(struct rql_catalog *catalog, const struct rql_write_set *set, bool append)
+static void names_end(struct rql_catalog *catalog, const struct rql_write_set *set, enum move move)
 {
 	pthread_mutex_lock(&catalog->names_lock);
 	for (uint32_t i = 0; i < set->count; i++) {
 		struct rql_name_version *entry = *name_slot(catalog, set->names[i]);
 		if (!entry)
 			continue; /* write_begin had no memory for it: the catalog is `lost` */
-		name_move(catalog, entry, append);
+		name_move(catalog, entry, move);
 		if (atomic_load(&entry->writers) > 0)
 			atomic_fetch_sub(&entry->writers, 1);
 	}
@@ -238,7 +244,7 @@ static void names_end(struct rql_catalog *catalog, const struct rql_write_set *s
 void rql_catalog_write_begin(struct rql_catalog *catalog, const struct rql_write_set *set)
 {
 	if (!set->everything) {
-		names_begin(catalog, set, false);
+		names_begin(catalog, set, MOVE_ANYTHING);
 		return;
 	}
 	atomic_fetch_add(&catalog->everything.writers, 1);
@@ -248,7 +254,7 @@ void rql_catalog_write_begin(struct rql_catalog *catalog, const struct rql_write
 void rql_catalog_write_end(struct rql_catalog *catalog, const struct rql_write_set *set)
 {
 	if (!set->everything) {
-		names_end(catalog, set, false);
+		names_end(catalog, set, MOVE_ANYTHING);
 		return;
 	}
 	everything_move(catalog);
@@ -260,7 +266,7 @@ void rql_catalog_write_begin_appending(struct rql_catalog *catalog, const struct
 	if (set->everything) /* a set that ran out of memory */
 		rql_catalog_write_begin(catalog, set);
 	else
-		names_begin(catalog, set, true);
+		names_begin(catalog, set, MOVE_APPENDS);
 }
 
 void rql_catalog_write_end_appending(struct rql_catalog *catalog, const struct rql_write_set *set)
@@ -268,7 +274,30 @@ void rql_catalog_write_end_appending(struct rql_catalog *catalog, const struct r
 	if (set->everything)
 		rql_catalog_write_end(catalog, set);
 	else
-		names_end(catalog, set, true);
+		names_end(catalog, set, MOVE_APPENDS);
+}
+
+void rql_catalog_write_begin_known(struct rql_catalog *catalog, const struct rql_write_set *set)
+{
+	if (set->everything)
+		rql_catalog_write_begin(catalog, set);
+	else
+		names_begin(catalog, set, MOVE_CHANGES);
+}
+
+void rql_catalog_write_end_known(struct rql_catalog *catalog, const struct rql_write_set *set,
+                                 struct rql_row_changes *changes)
+{
+	if (!changes || set->everything || set->count != 1) {
+		rql_catalog_write_end(catalog, set);
+		return;
+	}
+	pthread_mutex_lock(&catalog->names_lock);
+	struct rql_name_version *entry = *name_slot(catalog, set->names[0]);
+	if (entry)
+		rql_name_keep_changes(catalog, entry, changes);
+	pthread_mutex_unlock(&catalog->names_lock);
+	names_end(catalog, set, MOVE_CHANGES);
 }
 
 uint64_t rql_catalog_schema_epoch(const struct rql_catalog *catalog)

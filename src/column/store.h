@@ -182,6 +182,15 @@ void rql_store_snapshot_release(const struct rql_store_snapshot *snapshot); /* N
  * thread; appends take turns. Those of an ordered store must come in the table's order. */
 rql_status rql_store_append(struct rql_store *store, const struct rql_batch *rows,
                             struct rql_error *err) RQL_MUST_CHECK;
+/* Rows of the present snapshot that are gone, and others whose values are those of `rows`, in order; both ascend, no row is
+ * in both. Segments without such rows stay as they are. All of it or, on failure, nothing; takes turns with appends. */
+struct rql_store_changes {
+	uint64_t gone_count, renewed_count;
+	const uint64_t *gone, *renewed;
+	const struct rql_batch *rows; /* [renewed_count]; may be NULL without */
+};
+rql_status rql_store_change(struct rql_store *store, const struct rql_store_changes *changes,
+                            struct rql_error *err) RQL_MUST_CHECK;
 /* Rewrites segments with older dictionaries and joins small ones. Readers go on; appends wait. */
 rql_status rql_store_compact(struct rql_store *store, struct rql_error *err) RQL_MUST_CHECK;
 

@@ -4,35 +4,16 @@
  *
  * New values make a new dictionary. Segments that stay get a map from their codes to its; maps that segments share are
  * composed once. */
-#include "column/store_internal.h"
+#include "column/store_append.h"
 
 #include <stdlib.h>
 
-struct change {                              /* of one column's dictionary */
-	struct rql_store_dictionary *dictionary; /* the new one, or NULL */
-	struct rql_store_map *step;              /* from the codes before; NULL: they stay the same */
-};
-struct append {
-	struct rql_store_schema *schema;
-	const struct rql_store_state *before;
-	const struct rql_store_kernels *kernels;
-	struct rql_mem mem;
-	struct rql_crew crew;
-	struct change *changes;       /* [column_count] */
-	uint32_t **codes;             /* [column_count]: the new rows' codes */
-	struct rql_store_piece *tail; /* the open segment, or NULL */
-	struct rql_store_rows *rows, *spare;
-	struct rql_store_piece **pieces; /* of the new snapshot; each retained once */
-	struct rql_store_map **maps;     /* [piece_count * column_count], likewise */
-	uint32_t piece_count, piece_capacity;
-};
-
-static struct rql_store_dictionary *dictionary_of(const struct append *append, uint32_t c)
+static struct rql_store_dictionary *dictionary_of(const struct rql_store_writing *append, uint32_t c)
 {
 	return append->changes[c].dictionary ? append->changes[c].dictionary : append->before->dictionaries[c];
 }
 
-static uint32_t null_code_of(const struct append *append, uint32_t c)
+static uint32_t null_code_of(const struct rql_store_writing *append, uint32_t c)
 {
 	const struct rql_store_dictionary *dictionary = dictionary_of(append, c);
 	return dictionary && dictionary->dimension.has_null ? dictionary->dimension.count - 1 : RQL_STORE_NONE;
@@ -49,11 +30,11 @@ static bool is_identity(const uint32_t *map, uint32_t count)
 }
 
 /* A dictionary of the values before and those of `fresh`; remaps[1] becomes the codes of fresh's. */
-static rql_status grow_dictionary(struct append *append, uint32_t c, struct rql_dict *fresh, uint32_t **fresh_map,
-                                  struct rql_error *err)
+static rql_status grow_dictionary(struct rql_store_writing *append, uint32_t c, struct rql_dict *fresh,
+                                  uint32_t **fresh_map, struct rql_error *err)
 {
 	const struct rql_dimension *old = &append->before->dictionaries[c]->dimension;
-	struct change *change = &append->changes[c];
+	struct rql_store_recoding *change = &append->changes[c];
 	struct rql_dict known = {.type = old->type,
 	                         .width = rql_type_bytes(old->type),
 	                         .count = old->count,
@@ -80,7 +61,8 @@ static rql_status grow_dictionary(struct append *append, uint32_t c, struct rql_
 }
 
 /* Codes of the batch's column in the dictionary, which grows when it must. */
-static rql_status code_column(struct append *append, uint32_t c, const struct rql_batch *batch, struct rql_error *err)
+rql_status rql_store_writing_code_column(struct rql_store_writing *append, uint32_t c, const struct rql_batch *batch,
+                                         struct rql_error *err)
 {
 	const struct rql_dimension *old = &append->before->dictionaries[c]->dimension;
 	struct rql_dict fresh;
@@ -111,7 +93,8 @@ static rql_status code_column(struct append *append, uint32_t c, const struct rq
 
 /* ---- new segments ---- */
 
-static rql_status encode_rows(struct append *append, uint32_t c, struct rql_store_sink *sink, struct rql_error *err)
+rql_status rql_store_writing_encode_rows(struct rql_store_writing *append, uint32_t c, struct rql_store_sink *sink,
+                                         struct rql_error *err)
 {
 	const struct rql_store_schema_column *column = &append->schema->columns[c];
 	RQL_TRY(rql_store_encode(sink, column->type, column->kind, null_code_of(append, c), column->encoding, append->rows,
@@ -121,7 +104,7 @@ static rql_status encode_rows(struct append *append, uint32_t c, struct rql_stor
 }
 
 /* The open segment's rows, with the new codes. */
-static void load_tail(struct append *append, uint32_t c)
+static void load_tail(struct rql_store_writing *append, uint32_t c)
 {
 	const struct rql_store_state *before = append->before;
 	uint32_t last = before->snapshot.segment_count - 1;
@@ -132,8 +115,8 @@ static void load_tail(struct append *append, uint32_t c)
 	}
 }
 
-static rql_status finish_part(struct append *append, uint32_t c, struct rql_store_piece *piece,
-                              struct rql_store_sink *sink, struct rql_error *err)
+rql_status rql_store_writing_finish_part(struct rql_store_writing *append, uint32_t c, struct rql_store_piece *piece,
+                                         struct rql_store_sink *sink, struct rql_error *err)
 {
 	struct rql_store_part *part = &piece->parts[c];
 	RQL_TRY(rql_store_piece_take(piece, c, sink, err));
@@ -145,8 +128,8 @@ static rql_status finish_part(struct append *append, uint32_t c, struct rql_stor
 }
 
 /* Rows [first, first + count) of one column, behind the open segment's when they are the first. */
-static rql_status append_column(struct append *append, uint32_t c, const struct rql_batch *batch, uint64_t first,
-                                uint64_t count, struct rql_store_piece *piece, struct rql_error *err)
+static rql_status append_column(struct rql_store_writing *append, uint32_t c, const struct rql_batch *batch,
+                                uint64_t first, uint64_t count, struct rql_store_piece *piece, struct rql_error *err)
 {
 	const struct rql_store_schema_column *column = &append->schema->columns[c];
 	struct rql_store_sink sink = {.mem = &append->mem};
@@ -162,16 +145,16 @@ static rql_status append_column(struct append *append, uint32_t c, const struct 
 			rql_store_stage(append->rows, &batch->columns[c], first, n);
 		first += n;
 		if (append->rows->rows == RQL_STORE_BLOCK)
-			RQL_TRY(encode_rows(append, c, &sink, err));
+			RQL_TRY(rql_store_writing_encode_rows(append, c, &sink, err));
 	}
 	if (append->rows->rows)
-		RQL_TRY(encode_rows(append, c, &sink, err));
-	return finish_part(append, c, piece, &sink, err);
+		RQL_TRY(rql_store_writing_encode_rows(append, c, &sink, err));
+	return rql_store_writing_finish_part(append, c, piece, &sink, err);
 }
 
 /* Takes over the caller's reference to piece, and one to each of maps (NULL: none). */
-static rql_status add_piece(struct append *append, struct rql_store_piece *piece, struct rql_store_map *const *maps,
-                            struct rql_error *err)
+static rql_status add_piece(struct rql_store_writing *append, struct rql_store_piece *piece,
+                            struct rql_store_map *const *maps, struct rql_error *err)
 {
 	uint32_t columns = append->schema->column_count;
 	if (append->piece_count == append->piece_capacity) {
@@ -203,7 +186,7 @@ static rql_status add_piece(struct append *append, struct rql_store_piece *piece
 	return RQL_OK;
 }
 
-static void drop_pieces(struct append *append, uint32_t from)
+static void drop_pieces(struct rql_store_writing *append, uint32_t from)
 {
 	uint32_t columns = append->schema->column_count;
 	for (uint64_t i = (uint64_t)from * columns; i < (uint64_t)append->piece_count * columns; i++)
@@ -216,7 +199,7 @@ static void drop_pieces(struct append *append, uint32_t from)
 /* ---- segments that stay ---- */
 
 /* old's codes (NULL: those before) to the new ones. Composed once for all segments that share old. */
-static rql_status compose(struct append *append, uint32_t c, struct rql_store_map *old,
+static rql_status compose(struct rql_store_writing *append, uint32_t c, struct rql_store_map *old,
                           struct rql_store_map *const *known_old, struct rql_store_map *const *known_new,
                           uint32_t known, struct rql_store_map **out, struct rql_error *err)
 {
@@ -238,7 +221,7 @@ static rql_status compose(struct append *append, uint32_t c, struct rql_store_ma
 	return RQL_OK;
 }
 
-static rql_status keep_pieces(struct append *append, struct rql_error *err)
+rql_status rql_store_writing_keep_pieces(struct rql_store_writing *append, struct rql_error *err)
 {
 	const struct rql_store_state *before = append->before;
 	uint32_t columns = append->schema->column_count, kept = before->snapshot.segment_count - (append->tail != NULL);
@@ -254,7 +237,7 @@ static rql_status keep_pieces(struct append *append, struct rql_error *err)
 /* ---- joining ---- */
 
 /* Column c of pieces [from, to) in one sink: copied as it is, or decoded and encoded where a map or `repack` asks. */
-static rql_status join_column(struct append *append, uint32_t c, uint32_t from, uint32_t to, bool repack,
+static rql_status join_column(struct rql_store_writing *append, uint32_t c, uint32_t from, uint32_t to, bool repack,
                               struct rql_store_sink *sink, struct rql_error *err)
 {
 	const struct rql_store_schema_column *column = &append->schema->columns[c];
@@ -273,15 +256,15 @@ static rql_status join_column(struct append *append, uint32_t c, uint32_t from, 
 				rql_store_rows_append(append->rows, append->spare, done, n);
 				done += n;
 				if (append->rows->rows == RQL_STORE_BLOCK || !repack)
-					RQL_TRY(encode_rows(append, c, sink, err));
+					RQL_TRY(rql_store_writing_encode_rows(append, c, sink, err));
 			}
 		}
 	}
-	return append->rows->rows ? encode_rows(append, c, sink, err) : RQL_OK;
+	return append->rows->rows ? rql_store_writing_encode_rows(append, c, sink, err) : RQL_OK;
 }
 
 /* Pieces [from, piece_count) become one. */
-static rql_status join(struct append *append, uint32_t from, bool repack, struct rql_error *err)
+static rql_status join(struct rql_store_writing *append, uint32_t from, bool repack, struct rql_error *err)
 {
 	struct rql_store_piece *piece;
 	RQL_TRY(rql_store_piece_new(append->schema, &piece, err));
@@ -290,7 +273,7 @@ static rql_status join(struct append *append, uint32_t from, bool repack, struct
 		struct rql_store_sink sink = {.mem = &append->mem};
 		rql_status status = join_column(append, c, from, append->piece_count, repack, &sink, err);
 		if (status == RQL_OK)
-			status = finish_part(append, c, piece, &sink, err);
+			status = rql_store_writing_finish_part(append, c, piece, &sink, err);
 		if (status != RQL_OK) {
 			rql_store_piece_release(piece);
 			return status;
@@ -307,7 +290,7 @@ static bool is_open(const struct rql_store_piece *piece)
 }
 
 /* While the last full segment of appended rows is as large as the one before, both become one. */
-static rql_status join_equals(struct append *append, struct rql_error *err)
+static rql_status join_equals(struct rql_store_writing *append, struct rql_error *err)
 {
 	while (append->piece_count >= 2) {
 		const struct rql_store_piece *last = append->pieces[append->piece_count - 1],
@@ -321,7 +304,7 @@ static rql_status join_equals(struct append *append, struct rql_error *err)
 }
 
 /* Full blocks make one segment, what is left the open one. */
-static uint64_t segment_rows(const struct append *append, const struct rql_batch *batch, uint64_t first)
+static uint64_t segment_rows(const struct rql_store_writing *append, const struct rql_batch *batch, uint64_t first)
 {
 	uint64_t have = append->tail && first == 0 ? append->tail->rows : 0, left = batch->rows - first;
 	uint64_t blocks = (have + left) / RQL_STORE_BLOCK;
@@ -330,7 +313,7 @@ static uint64_t segment_rows(const struct append *append, const struct rql_batch
 	return (blocks < RQL_STORE_SEGMENT ? blocks : RQL_STORE_SEGMENT) * RQL_STORE_BLOCK - have;
 }
 
-static rql_status append_rows(struct append *append, const struct rql_batch *batch, struct rql_error *err)
+static rql_status append_rows(struct rql_store_writing *append, const struct rql_batch *batch, struct rql_error *err)
 {
 	for (uint64_t first = 0, count; first < batch->rows; first += count) {
 		struct rql_store_piece *piece;
@@ -353,7 +336,7 @@ static rql_status append_rows(struct append *append, const struct rql_batch *bat
 
 /* ---- the front ---- */
 
-static rql_status start(struct append *append, struct rql_store *store, struct rql_error *err)
+rql_status rql_store_writing_start(struct rql_store_writing *append, struct rql_store *store, struct rql_error *err)
 {
 	append->before = store->state; /* only the holder of `writing` replaces it */
 	append->schema = append->before->schema;
@@ -366,7 +349,7 @@ static rql_status start(struct append *append, struct rql_store *store, struct r
 	return RQL_MEM_ARRAY(&append->mem, append->spare, 1, err);
 }
 
-static void finish(struct append *append)
+void rql_store_writing_finish(struct rql_store_writing *append)
 {
 	drop_pieces(append, 0);
 	for (uint32_t c = 0; append->changes && c < append->schema->column_count; c++) {
@@ -378,7 +361,7 @@ static void finish(struct append *append)
 
 /* ---- dependencies ---- */
 
-static rql_status extend(struct append *append, uint64_t rows, struct rql_store_dependencies **out,
+static rql_status extend(struct rql_store_writing *append, uint64_t rows, struct rql_store_dependencies **out,
                          struct rql_error *err)
 {
 	struct rql_store_growth *growth;
@@ -394,7 +377,7 @@ static rql_status extend(struct append *append, uint64_t rows, struct rql_store_
 }
 
 /* rows: how many were appended. Without memory there are none; nothing else depends on them. */
-static void relate(struct append *append, uint64_t rows, struct rql_store_state *state)
+static void relate(struct rql_store_writing *append, uint64_t rows, struct rql_store_state *state)
 {
 	struct rql_store_dependencies *before = append->before->dependencies, *now = NULL;
 	struct rql_error why = {0};
@@ -413,7 +396,8 @@ static void relate(struct append *append, uint64_t rows, struct rql_store_state 
 }
 
 /* Ends the append, whatever comes of it. rows: how many there were. */
-static rql_status publish(struct append *append, uint64_t rows, struct rql_store *store, struct rql_error *err)
+rql_status rql_store_writing_publish(struct rql_store_writing *append, uint64_t rows, struct rql_store *store,
+                                     struct rql_error *err)
 {
 	uint32_t columns = append->schema->column_count;
 	struct rql_store_dictionary **dictionaries;
@@ -426,7 +410,7 @@ static rql_status publish(struct append *append, uint64_t rows, struct rql_store
 		                             &state, err);
 	if (status == RQL_OK)
 		relate(append, rows, state);
-	finish(append);
+	rql_store_writing_finish(append);
 	if (status != RQL_OK)
 		return status;
 	pthread_mutex_lock(&store->lock);
@@ -436,7 +420,7 @@ static rql_status publish(struct append *append, uint64_t rows, struct rql_store
 	return RQL_OK;
 }
 
-static rql_status run_append(struct append *append, const struct rql_batch *rows, struct rql_error *err)
+static rql_status run_append(struct rql_store_writing *append, const struct rql_batch *rows, struct rql_error *err)
 {
 	const struct rql_store_state *before = append->before;
 	uint32_t segments = before->snapshot.segment_count;
@@ -444,25 +428,25 @@ static rql_status run_append(struct append *append, const struct rql_batch *rows
 		append->tail = before->pieces[segments - 1];
 	for (uint32_t c = 0; c < append->schema->column_count; c++) {
 		if (append->schema->columns[c].kind == RQL_STORE_CODED)
-			RQL_TRY(code_column(append, c, rows, err));
+			RQL_TRY(rql_store_writing_code_column(append, c, rows, err));
 	}
-	RQL_TRY(keep_pieces(append, err));
+	RQL_TRY(rql_store_writing_keep_pieces(append, err));
 	return append_rows(append, rows, err);
 }
 
 rql_status rql_store_append(struct rql_store *store, const struct rql_batch *rows, struct rql_error *err)
 {
-	struct append append = {0};
+	struct rql_store_writing append = {0};
 	pthread_mutex_lock(&store->writing);
-	rql_status status = start(&append, store, err);
+	rql_status status = rql_store_writing_start(&append, store, err);
 	if (status == RQL_OK)
 		status = rql_store_check_batch(append.schema, rows, err);
 	if (status == RQL_OK && rows->rows)
 		status = run_append(&append, rows, err);
 	if (status == RQL_OK && rows->rows && rows->column_count)
-		status = publish(&append, rows->rows, store, err);
+		status = rql_store_writing_publish(&append, rows->rows, store, err);
 	else
-		finish(&append);
+		rql_store_writing_finish(&append);
 	pthread_mutex_unlock(&store->writing);
 	return status;
 }
@@ -470,7 +454,7 @@ rql_status rql_store_append(struct rql_store *store, const struct rql_batch *row
 /* ---- compaction ---- */
 
 /* Has a segment a map, or a short block? */
-static bool is_loose(const struct append *append, uint32_t p)
+static bool is_loose(const struct rql_store_writing *append, uint32_t p)
 {
 	uint32_t columns = append->schema->column_count;
 	for (uint32_t c = 0; c < columns; c++)
@@ -480,7 +464,7 @@ static bool is_loose(const struct append *append, uint32_t p)
 }
 
 /* Groups of neighbours that fit a segment are written as one, unless a group is one tight segment. */
-static rql_status run_compact(struct append *append, struct rql_error *err)
+static rql_status run_compact(struct rql_store_writing *append, struct rql_error *err)
 {
 	const struct rql_store_state *before = append->before;
 	uint32_t columns = append->schema->column_count;
@@ -503,15 +487,15 @@ static rql_status run_compact(struct append *append, struct rql_error *err)
 
 rql_status rql_store_compact(struct rql_store *store, struct rql_error *err)
 {
-	struct append append = {0};
+	struct rql_store_writing append = {0};
 	pthread_mutex_lock(&store->writing);
-	rql_status status = start(&append, store, err);
+	rql_status status = rql_store_writing_start(&append, store, err);
 	if (status == RQL_OK)
 		status = run_compact(&append, err);
 	if (status == RQL_OK)
-		status = publish(&append, 0, store, err);
+		status = rql_store_writing_publish(&append, 0, store, err);
 	else
-		finish(&append);
+		rql_store_writing_finish(&append);
 	pthread_mutex_unlock(&store->writing);
 	return status;
 }

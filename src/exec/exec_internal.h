@@ -253,6 +253,16 @@ void rql_effects_of_executed(const char *prepared, struct rql_effects *out);
 enum rql_txn_verb { RQL_TXN_BEGIN, RQL_TXN_COMMIT, RQL_TXN_ROLLBACK };
 enum rql_txn_verb rql_txn_verb_of(const char *sql);
 
+/* ---- DELETE and UPDATE whose rows columns can follow (follow.c) ---- */
+struct rql_follow;
+/* The statement, outside a transaction, has these effects. NULL: nobody would follow it, or its rows cannot be named
+ * beforehand. */
+struct rql_follow *rql_follow_new(const struct rql_session *s, const char *sql, const struct rql_effects *effects);
+void rql_follow_free(struct rql_follow *f);
+/* In the transaction of the statement, before it runs; false: not found, and the transaction may have failed. */
+bool rql_follow_find(struct rql_follow *f, struct rql_host_con *con);
+struct rql_row_changes *rql_follow_changes(struct rql_follow *f);
+
 /* ---- results (result.c) ---- */
 struct rql_columns *rql_columns_of_stmt(const struct rql_host_stmt *stmt);
 struct rql_columns *rql_columns_of_result(const struct rql_host_result *res);

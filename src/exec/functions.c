@@ -225,7 +225,9 @@ static void put_reason(const struct rql_database *db, const struct rql_structure
 		rql_table_name(moved, &database, &schema, &name);
 		struct rql_strbuf then = {0};
 		if (rql_structure_appendable(db->catalog, s))
-			rql_strbuf_put(&then, "the next matching query appends the added rows");
+			rql_strbuf_put(&then, rql_table_only_grew(db->catalog, s->tables[0], s->versions[0])
+			                          ? "the next matching query appends the added rows"
+			                          : "the next matching query takes over the rows that changed");
 		else
 			rql_strbuf_printf(&then, "%s rebuilds it",
 			                  s->refresh == RQL_REFRESH_AUTO ? "the next matching query" : s->kind->refresh);

@@ -101,6 +101,26 @@ static void effects_of(const struct rql_call *call, enum rql_host_class kind, st
 	free(name);
 }
 
+/* The statement in a transaction with the query for the rows that it changes, so that both see the same. */
+static rql_status run_followed(const struct rql_call *call, struct rql_host_stmt *stmt,
+                               const struct rql_effects *effects, struct rql_follow *follow, struct rql_error *err)
+{
+	struct rql_host_con *con = call->s->host;
+	struct rql_catalog *catalog = call->s->db->catalog;
+	rql_catalog_write_begin_known(catalog, &effects->set);
+	bool found = rql_host_query(con, "BEGIN TRANSACTION", NULL, NULL) == RQL_OK && rql_follow_find(follow, con);
+	if (!found)
+		rql_host_rollback(con);
+	rql_status status = execute(call, stmt, err);
+	if (found && status == RQL_OK)
+		status = rql_host_query(con, "COMMIT", NULL, err);
+	if (found && status != RQL_OK)
+		rql_host_rollback(con);
+	rql_catalog_write_end_known(catalog, &effects->set, found && status == RQL_OK ? rql_follow_changes(follow) : NULL);
+	rql_follow_free(follow);
+	return status;
+}
+
 static rql_status run_write(const struct rql_call *call, struct rql_host_stmt *stmt, enum rql_host_class kind,
                             struct rql_error *err)
 {
@@ -112,7 +132,10 @@ static rql_status run_write(const struct rql_call *call, struct rql_host_stmt *s
 		RQL_TRY(rql_attach_check(s->db, call->sql, err));
 	bool writes = effects.set.everything || effects.set.count > 0 || effects.appends.count > 0;
 	rql_status status;
-	if (s->txn.open) {
+	struct rql_follow *follow = s->txn.open ? NULL : rql_follow_new(s, call->sql, &effects);
+	if (follow) {
+		status = run_followed(call, stmt, &effects, follow, err);
+	} else if (s->txn.open) {
 		/* Noted before it runs: also a failed write may have changed what this transaction sees. */
 		rql_write_set_merge(&s->txn.set, &effects.set);
 		rql_write_set_merge(&s->txn.appends, &effects.appends);

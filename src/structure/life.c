@@ -262,6 +262,23 @@ static rql_status bind_again(struct rql_structures *all, const struct rql_struct
 	return status;
 }
 
+/* A query could not follow the table up to `version`. What was changed more than by appends is built again only where that
+ * was asked for. */
+static rql_status check_followed(struct rql_structures *all, const struct rql_structure *old, uint64_t version,
+                                 struct rql_error *err)
+{
+	const struct rql_table *table = old->tables[0];
+	if (rql_table_only_grew(all->catalog, table, old->versions[0]))
+		return RQL_OK;
+	if (rql_table_being_written(all->catalog, table) || rql_table_version(all->catalog, table) != version)
+		return rql_error_set(err, RQL_ERROR_STALE, "another connection is writing to its table");
+	rql_table_forget_changes(all->catalog, table);
+	if (old->refresh == RQL_REFRESH_AUTO)
+		return RQL_OK;
+	return rql_error_set(err, RQL_ERROR_STALE, "more than rows were added to its table; %s rebuilds it",
+	                     old->kind->refresh);
+}
+
 /* *out: the extended structure, or NULL: it must be built again. user: REFRESH, so devices may try again. */
 static rql_status extend(struct rql_build_context *ctx, const struct rql_structure *old, bool user,
                          struct rql_structure **out, struct rql_error *err)
@@ -275,6 +292,8 @@ static rql_status extend(struct rql_build_context *ctx, const struct rql_structu
 	if (user)
 		rql_structure_forget_failures(v);
 	rql_status status = old->kind->append(ctx, v, &done, err);
+	if (status == RQL_OK && !done && !user)
+		status = check_followed(ctx->structures, old, v->versions[0], err);
 	if (status == RQL_OK && done)
 		*out = v;
 	else

@@ -273,8 +273,12 @@ static void inserts_are_appended(void **state)
 static void other_writes_are_not(void **state)
 {
 	static const char *const writes[] = {
-		"DELETE FROM t WHERE v = 3",
-		"UPDATE t SET a = 0 WHERE v = 4",
+		"DELETE FROM t WHERE v = 3 + (random() * 0)::INTEGER",
+		"DELETE FROM t WHERE v IN (SELECT 9)",
+		"DELETE FROM t USING (SELECT 12 AS k) x WHERE v = k",
+		"DELETE FROM t WHERE v = 10 RETURNING a",
+		"UPDATE t SET a = 0 FROM (SELECT 13 AS k) x WHERE v = k",
+		"BEGIN; DELETE FROM t WHERE v = 11; COMMIT",
 		"BEGIN; INSERT INTO t VALUES (1, 1, 'x', 1); DELETE FROM t WHERE v = 5; COMMIT",
 		"INSERT OR IGNORE INTO p VALUES (1, 2)",
 		"INSERT OR REPLACE INTO p VALUES (1, 3)",
@@ -312,6 +316,66 @@ static void other_writes_are_not(void **state)
 	sql(w->s, "UPDATE t SET a = a + 1");
 	used(w, "c");
 	assert_int_equal(check(w, "c", "t"), 2);
+}
+
+/* ---- DELETE and UPDATE ---- */
+static void takes_over(struct world *w, const char *write, const void *store)
+{
+	sql(w->s, write);
+	if (!appendable(w, "c"))
+		fail_msg("not followed: %s", write);
+	used(w, "c");
+	check(w, "c", "t");
+	assert_ptr_equal(store_of(w, "c"), store);
+}
+
+static void changes_are_followed(void **state)
+{
+	static const char *const writes[] = {
+		"DELETE FROM t WHERE v = 3",
+		"delete from \"T\" where v between 4 and 40 -- some",
+		"UPDATE t SET a = NULL, s = 'fresh value, longer than twelve bytes' || v, d = -d WHERE v % 100 = 7;",
+		"UPDATE t SET s = NULL WHERE (a = 3 OR s LIKE 'w9%') AND v NOT IN (7, 8, 9)",
+		"DELETE FROM t WHERE v > 19990", /* the last ones */
+		"INSERT INTO t SELECT range % 3, range, 'many', range / 3 FROM range(6000)",
+		"UPDATE t SET v = (SELECT max(v) FROM t) WHERE s = 'many' AND v < 100",
+		"DELETE FROM t WHERE v = 123456789", /* none */
+		"DELETE FROM t WHERE s = 'many'",
+	};
+	struct world *w = *state;
+	make_table(w->s, "t", 20000);
+	sql(w->s, "CREATE INDEX c ON t USING columns (s, a, d, v)");
+	const void *store = store_of(w, "c");
+	for (size_t i = 0; i < sizeof writes / sizeof *writes; i++)
+		takes_over(w, writes[i], store);
+	/* Several before a use: changed, added, changed again and gone. */
+	sql(w->s, "UPDATE t SET a = 5 WHERE v < 1000; INSERT INTO t VALUES (1, -1, 'x', 1), (2, -2, 'y', 2); "
+	          "DELETE FROM t WHERE v = -2; UPDATE t SET s = 'z' WHERE v < 500; DELETE FROM t WHERE v < 300");
+	takes_over(w, "INSERT INTO t VALUES (1, -3, 'x', 1)", store);
+	/* One that fails has changed nothing, but that is not looked at. */
+	struct rql_error err = {0};
+	assert_int_not_equal(rql_session_query(w->s, "UPDATE t SET a = s WHERE v > 100", NULL, &err), RQL_OK);
+	rql_error_clear(&err);
+	assert_int_equal(use(w->s, "c", &err), RQL_ERROR_STALE);
+	rql_error_clear(&err);
+	assert_false(rql_session_in_transaction(w->s));
+	sql(w->s, "REFRESH INDEX c");
+	check(w, "c", "t");
+	sql(w->s, "DELETE FROM t WHERE v > 2000"); /* most of it */
+	assert_false(appendable(w, "c"));
+	/* A table in which ids were free before it was read. */
+	sql(w->s, "REFRESH INDEX c");
+	store = store_of(w, "c");
+	takes_over(w, "UPDATE t SET a = 77, s = NULL WHERE v % 5 = 0", store);
+	takes_over(w, "DELETE FROM t WHERE v % 7 = 0", store);
+	/* A key that is updated moves its row to the end. */
+	sql(w->s, "CREATE TABLE p AS SELECT i::INTEGER k, i x FROM range(100) r(i); ALTER TABLE p ADD PRIMARY KEY (k)");
+	sql(w->s, "CREATE INDEX k ON p USING columns (*); UPDATE p SET k = k + 1000 WHERE k = 1");
+	assert_true(appendable(w, "k"));
+	assert_int_equal(use(w->s, "k", &err), RQL_ERROR_STALE);
+	rql_error_clear(&err);
+	sql(w->s, "REFRESH INDEX k");
+	check(w, "k", "p");
 }
 
 /* ---- databases on disk ---- */
@@ -352,6 +416,34 @@ static void moved_rowids_are_noticed(void **state)
 	check(&w, "c", "t");
 	sql(w.s, "INSERT INTO t SELECT 2, range, 'newer', 1 FROM range(450000)");
 	used(&w, "c");
+	check(&w, "c", "t");
+	close_world(&w);
+}
+
+/* A checkpoint gives rows the ids of deleted ones. Ids of later changes mean other rows then, which must be noticed. */
+static void moved_rowids_are_not_followed(void **state)
+{
+	struct world w;
+	struct rql_error err = {0};
+	(void)state;
+	open_at(&w, file);
+	make_table(w.s, "t", 600000);
+	sql(w.s, "CREATE INDEX c ON t USING columns (a, v, s)");
+	sql(w.s, "DELETE FROM t WHERE v < 140000");
+	used(&w, "c");
+	check(&w, "c", "t");
+	sql(w.s, "CHECKPOINT");
+	/* The test's premise: rows did move. */
+	assert_int_equal(host_totals(w.s->host, "SELECT max(rowid), 0 FROM t").count < 599999, true);
+	sql(w.s, "DELETE FROM t WHERE v = 200000");
+	assert_true(appendable(&w, "c"));
+	assert_int_equal(use(w.s, "c", &err), RQL_ERROR_STALE);
+	assert_non_null(strstr(rql_error_message(&err), "REFRESH INDEX rebuilds it"));
+	rql_error_clear(&err);
+	assert_false(appendable(&w, "c"));
+	sql(w.s, "UPDATE t SET a = 9 WHERE v = 300000"); /* nobody follows any more */
+	assert_false(appendable(&w, "c"));
+	sql(w.s, "REFRESH INDEX c");
 	check(&w, "c", "t");
 	close_world(&w);
 }
@@ -845,6 +937,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_build_holds_the_table, setup, teardown),
 		cmocka_unit_test_setup_teardown(inserts_are_appended, setup, teardown),
 		cmocka_unit_test_setup_teardown(other_writes_are_not, setup, teardown),
+		cmocka_unit_test_setup_teardown(changes_are_followed, setup, teardown),
+		cmocka_unit_test_setup_teardown(moved_rowids_are_not_followed, make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(moved_rowids_are_noticed, make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(side_files_are_used, make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(damaged_side_files_are_not, make_folder, remove_folder),

@@ -718,6 +718,102 @@ static void appends(void **state)
 	}
 }
 
+/* ---- rows that are gone or have other values ---- */
+
+/* The first column, which numbers the rows, in the store's order; returns how many. */
+static uint64_t read_ids(struct world *w, const struct rql_store_snapshot *s, int64_t *ids)
+{
+	uint64_t rows = 0;
+	for (uint64_t block = 0; block < s->blocks; block++) {
+		const struct rql_store_segment *segment = rql_store_locate(s, block);
+		const uint32_t at = (uint32_t)(block - segment->first_block), n = segment->columns[0].blocks[at].rows;
+		int64_t out[RQL_STORE_BLOCK];
+		rql_store_decode_int64(w->kernels, &segment->columns[0], at, 0, n, out);
+		memcpy(ids + rows, out, n * sizeof *out);
+		rows += n;
+	}
+	return rows;
+}
+
+/* Some of the rows from `first` on are gone, others become rows of the world from `fresh` on; ids follow. Returns how
+ * many are left. */
+static uint64_t change_rows(struct world *w, struct rql_store *store, int64_t *ids, uint64_t rows, uint64_t first,
+                            uint64_t end, unsigned share, uint64_t *fresh)
+{
+	uint64_t *gone = calloc(rows + 1, sizeof *gone), *renewed = calloc(rows + 1, sizeof *renewed);
+	uint64_t gone_count = 0, renewed_count = 0, kept = 0;
+	struct rql_column columns[64];
+	for (uint64_t r = 0; r < rows; r++) {
+		const uint64_t dice = r >= first && r < end ? below(100) : 100;
+		if (dice < share) {
+			gone[gone_count++] = r;
+			w->used[ids[r]] = false;
+			continue;
+		}
+		if (dice < 2 * share && *fresh + renewed_count < w->rows->rows) {
+			w->used[ids[r]] = false;
+			ids[r] = (int64_t)(*fresh + renewed_count);
+			w->used[ids[r]] = true;
+			renewed[renewed_count++] = r;
+		}
+		ids[kept++] = ids[r];
+	}
+	struct rql_batch batch = slice(w, *fresh, renewed_count, columns);
+	const struct rql_store_changes changes = {
+		.gone_count = gone_count, .renewed_count = renewed_count, .gone = gone, .renewed = renewed, .rows = &batch};
+	assert_int_equal(rql_store_change(store, &changes, NULL), RQL_OK);
+	w->used_count -= gone_count;
+	*fresh = (*fresh + renewed_count + 63) / 64 * 64;
+	free(gone);
+	free(renewed);
+	return kept;
+}
+
+static void changes(void **state)
+{
+	(void)state;
+	for (uint32_t round = 0; round < (ALONE ? 1 : 3); round++) {
+		struct world w;
+		world_make(&w, 60000, 9);
+		struct rql_store *store = build(&w, 9000);
+		uint64_t fresh = 9024;
+		for (uint32_t i = 0; i < 4; i++) { /* several segments */
+			struct rql_column columns[64];
+			struct rql_batch batch = slice(&w, fresh, 6000 >> i, columns);
+			assert_int_equal(rql_store_append(store, &batch, NULL), RQL_OK);
+			use(&w, fresh, batch.rows);
+			fresh = (fresh + batch.rows + 63) / 64 * 64;
+		}
+		int64_t *ids = calloc(60000, sizeof *ids), *found = calloc(60000, sizeof *found);
+		w.kernels = &rql_store_kernels_portable;
+		const struct rql_store_snapshot *s = rql_store_snapshot(store);
+		uint64_t rows = read_ids(&w, s, ids);
+		const void *kept = s->segments[0].identity;
+		for (uint32_t i = 0; i < 6; i++) {
+			static const unsigned shares[] = {1, 10, 40, 0};
+			/* The first segment is left alone at first. */
+			const uint64_t first = i < 3 ? s->segments[0].rows : below(rows), end = first + below(rows - first + 1);
+			rows = change_rows(&w, store, ids, rows, first, end, i == 5 ? 100 : shares[i % 4], &fresh);
+			const struct rql_store_snapshot *now = rql_store_snapshot(store);
+			assert_int_equal(read_ids(&w, now, found), rows);
+			assert_memory_equal(found, ids, rows * sizeof *ids);
+			assert_true(i >= 3 || now->segments[0].identity == kept);
+			rql_store_snapshot_release(s);
+			s = now;
+			verify_store(&w, store);
+			w.kernels = &rql_store_kernels_portable;
+		}
+		rows = change_rows(&w, store, ids, rows, 0, rows, 100, &fresh); /* all are gone */
+		assert_int_equal(rows, 0);
+		verify_store(&w, store);
+		rql_store_snapshot_release(s);
+		rql_store_release(store);
+		free(ids);
+		free(found);
+		world_free(&w);
+	}
+}
+
 static void put_int(struct rql_batch *rows, uint64_t r, int32_t value)
 {
 	((int32_t *)rows->columns[0].data)[r] = value;
@@ -1385,6 +1481,7 @@ int main(void)
 		cmocka_unit_test(all_types),      cmocka_unit_test(chosen),
 		cmocka_unit_test(random_tables),  cmocka_unit_test(empty_table),
 		cmocka_unit_test(maps),           cmocka_unit_test(appends),
+		cmocka_unit_test(changes),
 		cmocka_unit_test(threads),        cmocka_unit_test(append_under_readers),
 		cmocka_unit_test(files),          cmocka_unit_test(budgets),
 		cmocka_unit_test(refusals),       cmocka_unit_test(placed_rows),

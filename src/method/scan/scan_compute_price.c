@@ -7,6 +7,9 @@
 
 #include "method/scan/scan_rows_query.h"
 
+/* Of a test: the bits of ROWS that come in, of each row where nothing else is tested. Measured on an H200: 16 to 30 us
+ * for 10^8 rows of which 0.01 to 1 % are set. */
+#define UNDER_PART 0.25
 #define UPLOADS 2.0 /* of a first run, which upload no column: the tables, and what is put at rest */
 
 /* ---- what is read ---- */
@@ -206,15 +209,22 @@ static struct reading reading_of(const struct rql_prepared *p)
 	return r;
 }
 
+/* Of rows that are tested. A row under ROWS that has no test of its own is a bit, and most words of them are zero. */
+static double tests_ns(const struct rql_prepared *p, const struct rql_scan_profile *profile, double rows)
+{
+	return rows * profile->tested_row_ns * (p->under.method && !p->plan.test_count ? UNDER_PART : 1);
+}
+
 /* lock held */
 static void price_locked(const struct rql_prepared *p, const struct rql_device *device, struct rql_cost *out)
 {
 	const struct rql_profile *profile = &device->profile;
 	const struct rql_scan *scan = p->scan;
-	const struct reading r = reading_of(p);
+	struct reading r = reading_of(p);
+	r.wanted += p->under.method ? r.rows / 8 : 0;
 	const double made = p->rows || scan->gives ? 0 : scan->rows_out;
 	const double groups = fmin(made, rql_scan_wanted_out(scan)), given = scan->gives ? r.passed : groups;
-	double work = fmax(r.wanted / profile->read_gbps, r.rows * profile->scan.tested_row_ns);
+	double work = fmax(r.wanted / profile->read_gbps, tests_ns(p, &profile->scan, r.rows));
 	work += r.passed * profile->scan.taken_row_ns;
 	if (p->gives)
 		work += given * rql_form_offset(p->gives, p->gives->column_count) / profile->read_gbps;

@@ -1,4 +1,4 @@
-/* The rows that were added to a table since its columns were read.
+/* The rows that were added to a table since its columns were read, and those that changed (changes.c).
  *
  * They are told apart by DuckDB's rowids, which grow while rows are only added. A checkpoint may move rows to lower
  * rowids where others were deleted before; rows never move up. So when as many rows lie at or below the greatest
@@ -80,6 +80,7 @@ struct append {
 	struct rql_host_con *con;
 	int64_t greatest_rowid, last_rowid; /* of the table; of what was taken */
 	uint64_t found, taken;
+	struct rql_columns_changed changed;
 	bool same, disordered;
 	struct slice slice;
 };
@@ -109,7 +110,7 @@ static rql_status look(struct append *a, bool *same, struct rql_error *err)
 	RQL_TRY(status);
 	a->found = (uint64_t)numbers[0];
 	a->greatest_rowid = numbers[1];
-	*same = (uint64_t)total == a->s->snapshot->rows + a->found &&
+	*same = (uint64_t)total == a->s->snapshot->rows - a->changed.gone_below + a->found &&
 	        (a->found <= APPEND_ALWAYS || a->found <= (uint64_t)total / APPEND_SHARE);
 	return RQL_OK;
 }
@@ -205,6 +206,10 @@ static rql_status read_added(void *state, struct rql_host_con *con, struct rql_e
 	rql_status status = look(a, &a->same, err);
 	rql_build_show(a->ctx, "reading added rows", a->found);
 	if (status == RQL_OK && a->same)
+		status = rql_columns_changed_check(a->s, con, &a->changed, &a->same, err);
+	if (status == RQL_OK && a->same)
+		status = rql_columns_changed_apply(a->s, con, &a->changed, &a->same, err);
+	if (status == RQL_OK && a->same)
 		status = read_rows(a, err);
 	a->same = a->same && !a->disordered;
 	(void)rql_host_query(con, "ROLLBACK", NULL, NULL); /* it has read only */
@@ -230,11 +235,21 @@ static void take_over(struct append *a, uint64_t start)
 	rql_store_snapshot_release(s->snapshot);
 	s->snapshot = rql_store_snapshot(s->store);
 	s->greatest_rowid = a->greatest_rowid;
+	const uint64_t gaps = a->changed.gap_count;
+	if (gaps && a->changed.gaps[gaps - 1] > s->greatest_rowid) /* added and gone again */
+		s->greatest_rowid = a->changed.gaps[gaps - 1];
+	rql_structure_set_gaps(s, a->changed.gaps, a->changed.gap_count);
+	a->changed.gaps = NULL;
 	s->side_file_valid = false;
 	rql_side_replaced(&a->ctx->structures->side, s->side_file);
 	(void)rql_structure_set_text(&s->side_file, NULL); /* it is written again when the database is closed */
-	rql_strbuf_printf(&note, "%llu added rows were appended in %.1f ms", (unsigned long long)a->found,
-	                  (double)(rql_now_ns() - start) / 1e6);
+	const double ms = (double)(rql_now_ns() - start) / 1e6;
+	const uint64_t gone = a->changed.gone_below, renewed = a->changed.renewed_below;
+	if (gone || renewed)
+		rql_strbuf_printf(&note, "%llu deleted, %llu updated and %llu added rows were taken over in %.1f ms",
+		                  (unsigned long long)gone, (unsigned long long)renewed, (unsigned long long)a->found, ms);
+	else
+		rql_strbuf_printf(&note, "%llu added rows were appended in %.1f ms", (unsigned long long)a->found, ms);
 	(void)rql_structure_set_text(&s->note, rql_strbuf_text(&note));
 	rql_strbuf_free(&note);
 }
@@ -249,7 +264,11 @@ rql_status rql_columns_append(struct rql_build_context *ctx, struct rql_structur
 		return rql_error_memory(err, sizeof *a, "appended rows");
 	*a = (struct append){.ctx = ctx, .s = s, .last_rowid = s->greatest_rowid};
 	rql_status status = rql_build_note_versions(ctx, s, err);
-	if (status != RQL_OK || !is_present(s) || !rql_table_only_grew(ctx->structures->catalog, s->tables[0], since))
+	if (status != RQL_OK || !is_present(s))
+		goto done;
+	bool known = false;
+	status = rql_columns_changed_find(ctx->structures, s, since, &a->changed, &known, err);
+	if (status != RQL_OK || !known)
 		goto done;
 	status = rql_host_connect_own(ctx->structures->host, &con, err);
 	if (status == RQL_OK)
@@ -263,6 +282,7 @@ rql_status rql_columns_append(struct rql_build_context *ctx, struct rql_structur
 		status = RQL_OK;
 	}
 done:
+	rql_columns_changed_clear(&a->changed);
 	free(a);
 	return status;
 }

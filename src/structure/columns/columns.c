@@ -340,6 +340,13 @@ static void note_skipped(struct rql_build_context *ctx, struct rql_structure *s,
 	rql_strbuf_free(&text);
 }
 
+static void find_gaps(struct rql_structures *all, struct rql_structure *s)
+{
+	pthread_mutex_lock(&all->loader_lock);
+	rql_columns_find_gaps(s, all->loader);
+	pthread_mutex_unlock(&all->loader_lock);
+}
+
 static rql_status build(struct rql_build_context *ctx, struct rql_structure *s, struct rql_error *err)
 {
 	struct build b = {.ctx = ctx, .s = s, .arena = rql_arena_new()};
@@ -355,6 +362,7 @@ static rql_status build(struct rql_build_context *ctx, struct rql_structure *s, 
 		s->store = b.store;
 		s->snapshot = rql_store_snapshot(b.store);
 		s->greatest_rowid = b.greatest_rowid;
+		find_gaps(ctx->structures, s);
 		note_skipped(ctx, s, b.shape.skipped);
 	} else {
 		rql_store_release(b.store);
@@ -409,6 +417,7 @@ static rql_status load(struct rql_structures *all, struct rql_structure *s, cons
 	}
 	s->store = store;
 	s->snapshot = snapshot;
+	find_gaps(all, s);
 	return RQL_OK;
 }
 

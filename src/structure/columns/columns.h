@@ -47,6 +47,30 @@ rql_status rql_columns_define(struct rql_structures *all, struct rql_structure *
 rql_status rql_columns_append(struct rql_build_context *ctx, struct rql_structure *s, bool *done,
                               struct rql_error *err) RQL_MUST_CHECK;
 
+/* Rows of the table that changed since s was read (changes.c): those that s has, found by row ids. */
+struct rql_columns_changed {
+	struct rql_row_changes changes; /* ascending, each id once, none both gone and renewed */
+	uint64_t gone_below, renewed_below; /* how many of them s has: ids up to its greatest */
+	uint64_t *gone, *renewed;           /* [..._below]: their rows in s */
+	int64_t *gaps; /* s's, and what is gone: what s is to have afterwards */
+	uint64_t gap_count;
+};
+/* s was just read (unpublished): which ids up to its greatest are no row's, where there are some. A wish only: without
+ * them s is read again after changes. */
+void rql_columns_find_gaps(struct rql_structure *s, struct rql_host_con *con);
+/* The changes since version `since` up to s's. *known: ids say which of s's rows they are; release them in any case. */
+rql_status rql_columns_changed_find(const struct rql_structures *all, const struct rql_structure *s, uint64_t since,
+                                    struct rql_columns_changed *out, bool *known, struct rql_error *err) RQL_MUST_CHECK;
+void rql_columns_changed_clear(struct rql_columns_changed *changed);
+/* In the transaction that reads the table: has no row an id of a row that is gone? Else ids were given anew. */
+rql_status rql_columns_changed_check(const struct rql_structure *s, struct rql_host_con *con,
+                                     const struct rql_columns_changed *changed, bool *same,
+                                     struct rql_error *err) RQL_MUST_CHECK;
+/* Reads renewed rows and changes s's store; *same false: not all of them are there. */
+rql_status rql_columns_changed_apply(const struct rql_structure *s, struct rql_host_con *con,
+                                     const struct rql_columns_changed *changed, bool *same,
+                                     struct rql_error *err) RQL_MUST_CHECK;
+
 #define RQL_COLUMNS_LEFT_OUT "left out," /* how a note about columns that * could not take begins */
 /* What the two files of building share: s's table, qualified; one row of `count` integers. */
 void rql_columns_put_table(struct rql_strbuf *out, const struct rql_structure *s);
