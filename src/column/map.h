@@ -18,12 +18,16 @@ struct rql_map;
 rql_status rql_map_build(const int64_t *keys, const int32_t *payloads, uint64_t count, struct rql_map **out,
                          struct rql_error *err) RQL_MUST_CHECK;
 /* The same from several arrays, by all threads of the pool (NULL: the caller's alone). once: without payloads every one
- * is 0, but a key must not come twice. Either all parts make a set, or none does. */
+ * is 0, but a key must not come twice. Either all parts make a set, or none does. Columns are taken as they lie: keys may
+ * have 32 bits, and numbered ones lead to their own places, without an array of these. */
 struct rql_map_part {
 	const int64_t *keys;
 	const int32_t *payloads;
 	uint64_t count;
 	bool once;
+	const int32_t *narrow; /* the keys; NULL: `keys` has them */
+	bool numbered;         /* payloads is NULL; keys outside [least, greatest] are no entries */
+	int64_t least, greatest;
 };
 rql_status rql_map_build_parts(const struct rql_map_part *parts, uint64_t part_count, struct rql_pool *pool,
                                struct rql_map **out, struct rql_error *err) RQL_MUST_CHECK;

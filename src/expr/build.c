@@ -381,14 +381,12 @@ rql_value_number rql_build_emit(struct rql_builder *b, struct rql_step step, enu
 }
 
 /* ---- tables ---- */
-static bool table_value(const struct rql_column *values, uint32_t row, struct rql_program_table *table)
+static void table_value(const struct rql_column *values, uint32_t row, struct rql_program_table *table)
 {
 	struct rql_value v = rql_column_get(values, row);
 	void *data = (void *)(uintptr_t)table->data;
-	if (v.is_null) {
-		((uint64_t *)(uintptr_t)table->valid)[row >> 6] &= ~(UINT64_C(1) << (row & 63));
-		return false;
-	}
+	if (v.is_null)
+		return;
 	switch (table->kind) {
 	case RQL_LANE_BOOL:
 		((uint64_t *)data)[row >> 6] |= (uint64_t)(v.integer != 0) << (row & 63);
@@ -408,7 +406,6 @@ static bool table_value(const struct rql_column *values, uint32_t row, struct rq
 	default:
 		((double *)data)[row] = v.real;
 	}
-	return true;
 }
 
 static struct rql_bounds column_bounds(const struct rql_column *values, uint32_t count)
@@ -438,34 +435,61 @@ static struct rql_bounds bigint_bounds(const struct rql_column *values, uint32_t
 	return low > high ? (struct rql_bounds){0, 0} : (struct rql_bounds){low, high};
 }
 
-/* BIGINT and DOUBLE, as they lie. true: some are NULL. */
-static bool fill_words(const struct rql_column *values, uint32_t count, struct rql_program_table *table)
+/* BIGINT and DOUBLE, as they lie. */
+static void fill_words(const struct rql_column *values, uint32_t count, struct rql_program_table *table)
 {
 	const int64_t *v = values->data;
 	int32_t *narrow = (int32_t *)(uintptr_t)table->data;
-	uint64_t *valid = (uint64_t *)(uintptr_t)table->valid;
-	bool nulls = false;
-	if (table->kind == RQL_LANE_I64 || table->kind == RQL_LANE_F64)
+	if (table->kind == RQL_LANE_I32)
+		for (uint32_t i = 0; i < count; i++)
+			narrow[i] = (int32_t)v[i];
+	else
 		memcpy((void *)(uintptr_t)table->data, v, count * sizeof *v);
-	for (uint32_t i = 0; i < count && table->kind == RQL_LANE_I32; i++)
-		narrow[i] = (int32_t)v[i];
-	for (uint32_t i = 0; i < count && values->validity; i++) {
-		bool null = !rql_column_valid(values, i);
-		valid[i >> 6] &= ~((uint64_t)null << (i & 63));
-		nulls |= null;
+}
+
+/* Copies which are no NULL; true: some are. */
+static bool fill_valid(const struct rql_column *values, uint32_t count, uint64_t *valid)
+{
+	uint64_t nulls = 0;
+	for (uint32_t w = 0; w < (count + 63) / 64; w++) {
+		valid[w] = values->validity ? values->validity[w] : UINT64_MAX;
+		nulls |= ~valid[w] & (count - w * 64 < 64 ? (UINT64_C(1) << (count - w * 64)) - 1 : UINT64_MAX);
 	}
-	return nulls;
+	return nulls != 0;
+}
+
+/* A table's values and which are there. lasts: words are read where they lie. */
+static bool fill_table(struct rql_builder *b, const struct rql_column *values, uint32_t count, bool lasts,
+                       struct rql_program_table *table, bool *nulls)
+{
+	bool in_words = values->type.id == RQL_TYPE_BIGINT || values->type.id == RQL_TYPE_DOUBLE;
+	uint32_t words = (count + 63) / 64;
+	size_t unit = rql_lane_bytes(table->kind);
+	uint64_t *valid = RQL_NEW_ARRAY(b->arena, uint64_t, words);
+	lasts = lasts && in_words && table->kind != RQL_LANE_I32;
+	table->data = lasts ? values->data : rql_arena_array(b->arena, unit ? count : words, unit ? unit : sizeof(uint64_t));
+	table->valid = valid;
+	if (!table->data || !valid)
+		return false;
+	*nulls = fill_valid(values, count, valid);
+	if (in_words && !lasts)
+		fill_words(values, count, table);
+	for (uint32_t i = 0; i < count && !in_words; i++)
+		table_value(values, i, table);
+	if (!*nulls)
+		table->valid = NULL;
+	return true;
 }
 
 rql_value_number rql_build_lookup(struct rql_builder *b, rql_value_number a, const struct rql_column *values,
-                                  uint32_t count)
+                                  uint32_t count, bool lasts)
 {
 	struct rql_program_table table = {.count = count};
 	struct rql_bounds none = {1, 0}, bounds = {0, 0};
 	if (!rql_build_ok(b, a))
 		return RQL_VALUE_NONE;
 	bool readable = values->type.id != RQL_TYPE_VARCHAR && values->type.id != RQL_TYPE_BLOB;
-	bool is_bigint = values->type.id == RQL_TYPE_BIGINT, in_words = is_bigint || values->type.id == RQL_TYPE_DOUBLE;
+	bool is_bigint = values->type.id == RQL_TYPE_BIGINT, nulls = false;
 	if (!readable || !rql_lane_kind_of(values->type, none, &table.kind))
 		return rql_build_fail(b, RQL_ERROR_UNSUPPORTED, "a table of type %s", rql_type_id_name(values->type.id));
 	if (rql_kind_is_integer(table.kind)) {
@@ -476,19 +500,8 @@ rql_value_number rql_build_lookup(struct rql_builder *b, rql_value_number a, con
 		struct rql_value null = rql_value_null(values->type);
 		return rql_build_constant(b, &null);
 	}
-	uint32_t words = (count + 63) / 64;
-	size_t unit = rql_lane_bytes(table.kind);
-	table.data = rql_arena_array(b->arena, unit ? count : words, unit ? unit : sizeof(uint64_t));
-	uint64_t *valid = RQL_NEW_ARRAY(b->arena, uint64_t, words);
-	if (!table.data || !valid || !GROW(b, tables, table_count, table_capacity))
+	if (!fill_table(b, values, count, lasts, &table, &nulls) || !GROW(b, tables, table_count, table_capacity))
 		return rql_build_fail(b, RQL_ERROR_MEMORY, "out of memory (a table of %u codes)", count);
-	memset(valid, 0xff, words * sizeof(*valid));
-	table.valid = valid;
-	bool nulls = in_words && fill_words(values, count, &table);
-	for (uint32_t i = 0; i < count && !in_words; i++)
-		nulls |= !table_value(values, i, &table);
-	if (!nulls)
-		table.valid = NULL;
 	b->tables[b->table_count++] = table;
 	struct rql_build_value value = {.type = values->type, .bounds = bounds, .nullable = nulls || b->values[a].nullable};
 	struct rql_step step = {.op = RQL_STEP_LOOKUP, .kind = RQL_LANE_I32, .imm = b->table_count - 1};

@@ -46,9 +46,10 @@ bool rql_lane_kind_of(struct rql_type type, struct rql_bounds bounds, enum rql_l
 bool rql_bounds_of_type(struct rql_type type, struct rql_bounds *out); /* false: not an integer inside */
 
 rql_value_number rql_build_constant(struct rql_builder *b, const struct rql_value *value);
-/* values: one row a code, of `type` (copied into the arena); a is a code (I32). */
+/* values: one row a code, of `type`; a is a code (I32). lasts: values live as long as the program, which may read them where
+ * they lie; else they are copied into the arena. */
 rql_value_number rql_build_lookup(struct rql_builder *b, rql_value_number a, const struct rql_column *values,
-                                  uint32_t count);
+                                  uint32_t count, bool lasts);
 
 /* op: + - * / // % as DuckDB has them for `type`, the type of the result. ieee: DuckDB's ieee_floating_point_ops (its
  * default is true): x / 0 of reals is infinite or NaN; false: NULL. */

@@ -101,7 +101,7 @@ static bool by_table(struct compiler *c, const struct rql_expr *e, rql_value_num
 		return true;
 	}
 	rql_value_number code = how.coded ? code_input(c, &how) : span_input(c, &how);
-	rql_value_number value = rql_build_lookup(c->b, code, table.values, table.count);
+	rql_value_number value = rql_build_lookup(c->b, code, table.values, table.count, table.lasts);
 	if (how.input.nullable && !table.null_value.is_null)
 		value = rql_build_choose(c->b, rql_build_is_null(c->b, code, false),
 		                         rql_build_constant(c->b, &table.null_value), value);

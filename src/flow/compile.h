@@ -19,6 +19,7 @@ struct rql_compile_table {
 	const struct rql_column *values; /* `count` rows of the expression's type; NULL: an INTEGER, the code itself */
 	uint32_t count;
 	struct rql_value null_value; /* of the expression's type */
+	bool lasts;                  /* values live as long as the program */
 };
 
 struct rql_compile_context {

@@ -10,6 +10,7 @@
 #include "bind/star/scan_subtree.h"
 #include "plan/leaf.h"
 #include "plan/map_cache.h"
+#include "util/large.h"
 
 /* So many rows are looked at before all are read: most keys that are none show at once. Tables of fewer than SAMPLED_FROM
  * are read as fast as they are looked at. */
@@ -29,12 +30,14 @@ struct making {
 	uint64_t count, capacity; /* of keys */
 	int64_t *keys;
 	int32_t *payloads;
+	struct rql_map_part lying;    /* keys that are taken as they lie, instead of these */
 	struct rql_subplan_map keyed; /* lists of keys beside these, once they are found */
 	bool sets; /* a set of keys is all that the map is */
 	bool null_key;
 	bool passing; /* the refusal: the next time it may be well again */
 	struct rql_distinct *distinct; /* NULL: no outputs, or a MARK's */
 	struct rql_column *values;     /* of the payloads, when they are not numbered by `distinct` */
+	bool repeats;                  /* ... and may be the same */
 	uint32_t payload_count;
 	uint32_t unique; /* as in struct rql_scan_dim */
 	struct rql_error *err;
@@ -143,18 +146,15 @@ static rql_status check_transaction(struct making *m)
 
 /* ---- keys ---- */
 
-static bool key_of(const struct making *m, const struct rql_batch *batch, uint64_t row, int64_t *out)
+/* In memory that is kept for the next map: pages that the system has to clear cost more than all else does here. */
+static void *more_room(void *old, uint64_t held, uint64_t bytes)
 {
-	int64_t first, second;
-	if (!rql_key_of_value(m->at->first, &batch->columns[0], row, &first))
-		return false;
-	*out = first;
-	if (!m->at->second)
-		return true;
-	if (!rql_key_of_value(m->at->second, &batch->columns[1], row, &second))
-		return false;
-	*out = rql_pair_key(&m->at->pair, first, second);
-	return true;
+	void *room = rql_large_alloc(bytes);
+	if (room && held)
+		memcpy(room, old, held);
+	if (room)
+		rql_large_free(old);
+	return room;
 }
 
 static bool room_for(struct making *m, uint64_t rows)
@@ -162,11 +162,10 @@ static bool room_for(struct making *m, uint64_t rows)
 	if (m->count + rows <= m->capacity)
 		return true;
 	uint64_t capacity = m->capacity ? 2 * m->capacity : 4096;
-	while (capacity < m->count + rows)
-		capacity *= 2;
-	int64_t *keys = realloc(m->keys, capacity * sizeof *keys);
+	capacity = capacity < m->count + rows ? m->count + rows : capacity;
+	int64_t *keys = more_room(m->keys, m->count * sizeof *keys, capacity * sizeof *keys);
 	m->keys = keys ? keys : m->keys;
-	int32_t *payloads = keys ? realloc(m->payloads, capacity * sizeof *payloads) : NULL;
+	int32_t *payloads = keys ? more_room(m->payloads, m->count * sizeof *payloads, capacity * sizeof *payloads) : NULL;
 	m->payloads = payloads ? payloads : m->payloads;
 	m->capacity = payloads ? capacity : m->capacity;
 	return payloads != NULL;
@@ -182,12 +181,11 @@ static rql_status take_rows(struct making *m, const struct rql_batch *batch)
 	if (m->distinct)
 		RQL_TRY(rql_distinct_add(m->distinct, batch->columns + (m->at->second ? 2 : 1), batch->rows, payloads, m->err));
 	else
-		for (uint64_t r = 0; r < batch->rows; r++)
-			payloads[r] = m->values ? (int32_t)r : 0;
+		memset(payloads, 0, batch->rows * sizeof *payloads);
 	for (uint64_t r = 0; r < batch->rows; r++) {
 		m->null_key |=
 			!rql_column_valid(&batch->columns[0], r) || (m->at->second && !rql_column_valid(&batch->columns[1], r));
-		if (!key_of(m, batch, r, &m->keys[m->count]))
+		if (!rql_key_of_row(m->at, batch->columns, r, &m->keys[m->count]))
 			continue;
 		m->payloads[m->count++] = payloads[r];
 	}
@@ -344,16 +342,17 @@ static rql_status ask_keyed(struct making *m, uint64_t *rows, bool *found, const
 	return take_keyed(m);
 }
 
-/* Rows that all differ, as their keys do, are the values of the payloads. The batch is the map's then. */
-static rql_status take_unique(struct making *m, struct rql_batch *batch)
+/* The rows are the values of the payloads. The batch is the map's then. */
+static rql_status take_as_values(struct making *m, struct rql_batch *batch)
 {
-	uint32_t outputs = m->tree->outputs.count;
+	uint32_t outputs = m->tree->outputs.count, keys = m->tree->key2 ? 2 : 1;
+	bool null;
 	if (batch->rows > INT32_MAX)
 		return rql_error_set(m->err, RQL_ERROR_UNSUPPORTED, "a dimension has more than 2^31 different rows");
 	if (!(m->values = RQL_NEW_ARRAY(m->arena, struct rql_column, outputs)))
 		return out_of_memory(m);
 	for (uint32_t o = 0; o < outputs; o++) {
-		m->values[o] = batch->columns[o + 1];
+		m->values[o] = batch->columns[o + keys];
 		if (m->values[o].validity)
 			continue;
 		if (!(m->values[o].validity = RQL_NEW_ARRAY(m->arena, uint64_t, batch->rows / 64 + 1)))
@@ -361,8 +360,16 @@ static rql_status take_unique(struct making *m, struct rql_batch *batch)
 		memset(m->values[o].validity, 0xff, (batch->rows / 64 + 1) * sizeof(uint64_t));
 	}
 	m->payload_count = batch->rows ? (uint32_t)batch->rows : 1;
-	rql_kept_map_take(m->kept, batch);
-	return take_rows(m, batch);
+	if (rql_keys_as_they_lie(m->at, batch->columns, &m->lying)) {
+		m->lying.count = batch->rows;
+		return RQL_OK;
+	}
+	if (!room_for(m, batch->rows))
+		return out_of_memory(m);
+	rql_keys_of_rows(m->at, batch->columns, batch->rows, pool_of(m), m->keys, m->payloads, &null);
+	m->null_key |= null;
+	m->count = batch->rows;
+	return RQL_OK;
 }
 
 static rql_status make_distinct(struct making *m)
@@ -375,6 +382,23 @@ static rql_status make_distinct(struct making *m)
 		types[o] = outputs->items[o]->type;
 	RQL_TRY(rql_distinct_new(types, outputs->count, &m->distinct, m->err));
 	rql_distinct_relax(m->distinct);
+	return RQL_OK;
+}
+
+/* Rows that all differ, as their keys do, or that nearly all do, become the map's as they lie. Where the row of a side that
+ * is not there comes first, they are numbered behind it instead. */
+static rql_status owns_rows(struct making *m, struct rql_batch *batch)
+{
+	bool differ = m->unique;
+	if (!batch->release || !batch->rows || m->tree->side)
+		return RQL_OK;
+	if (!differ && m->distinct)
+		RQL_TRY(rql_distinct_most_differ(m->distinct, batch->columns + (m->tree->key2 ? 2 : 1), batch->rows, &differ,
+		                                 m->err));
+	if (!differ)
+		return RQL_OK;
+	m->repeats = !m->unique;
+	rql_kept_map_take(m->kept, batch);
 	return RQL_OK;
 }
 
@@ -400,14 +424,14 @@ static rql_status ask(struct making *m, uint64_t *rows, const char **how)
 	RQL_TRY(rql_subplan_rows(m->p, m->rel, !m->tree->side, &batch, how, m->err));
 	if (!batch && m->p->refresh_first)
 		return put_off(m);
-	if (batch && m->unique && batch->release && batch->rows) {
-		*rows = batch->rows;
-		return take_unique(m, batch);
-	}
-	rql_status status = m->unique ? make_distinct(m) : RQL_OK;
+	*rows = batch ? batch->rows : 0;
+	rql_status status = batch ? owns_rows(m, batch) : RQL_OK;
+	if (status == RQL_OK && batch && m->kept->batch)
+		return take_as_values(m, batch);
+	if (status == RQL_OK && m->unique)
+		status = make_distinct(m);
 	if (status == RQL_OK && !batch)
 		return ask_host(m, m->rel, m->most, rows);
-	*rows = batch ? batch->rows : 0;
 	status = status == RQL_OK ? take_rows(m, batch) : status;
 	rql_batch_release(batch);
 	return status;
@@ -538,8 +562,8 @@ static rql_status look_for_twice(struct making *m)
 	if (status == RQL_OK)
 		status = rql_map_build(look.keys, look.payloads, look.count, &map, m->err);
 	rql_map_free(map);
-	free(look.keys);
-	free(look.payloads);
+	rql_large_free(look.keys);
+	rql_large_free(look.payloads);
 	rql_batch_release(batch);
 	return status;
 }
@@ -566,10 +590,15 @@ static rql_status build(struct making *m, bool set, struct rql_map **out)
 	struct rql_map_part *parts = RQL_NEW_ARRAY(m->p->arena, struct rql_map_part, rows->list_count + 1);
 	if (!parts)
 		return out_of_memory(m);
-	parts[0] = (struct rql_map_part){m->keys, set ? NULL : m->payloads, m->count, !set};
+	parts[0] = (struct rql_map_part){.keys = m->keys, .payloads = set ? NULL : m->payloads, .count = m->count, .once = !set};
+	if (m->lying.count)
+		parts[0] = m->lying;
 	for (uint64_t i = 0; i < rows->list_count; i++) {
 		const struct rql_keyed_list *list = rows->lists[i];
-		parts[i + 1] = (struct rql_map_part){list->keys[0], set ? NULL : (const int32_t *)list->groups, list->count, !set};
+		parts[i + 1] = (struct rql_map_part){.keys = list->keys[0],
+		                                     .payloads = set ? NULL : (const int32_t *)list->groups,
+		                                     .count = list->count,
+		                                     .once = !set};
 	}
 	return rql_map_build_parts(parts, rows->list_count + 1, pool_of(m), out, m->err);
 }
@@ -594,7 +623,7 @@ static rql_status make(struct making *m, struct rql_arena *arena, struct rql_sca
 	out->payload_count = m->values ? m->payload_count : m->distinct ? rql_distinct_count(m->distinct) : 1;
 	out->values = m->values;
 	out->unique = m->unique;
-	out->repeats = m->distinct && !m->values && rql_distinct_repeats(m->distinct);
+	out->repeats = m->repeats || (m->distinct && !m->values && rql_distinct_repeats(m->distinct));
 	if (m->distinct && !m->values)
 		RQL_TRY(rql_distinct_columns(m->distinct, arena, &out->values, m->err));
 	if (mark)
@@ -676,8 +705,8 @@ static rql_status make_new(struct making *m, struct rql_kept_map **out)
 	map->dim.build_ms = (double)(rql_now_ns() - start) / 1e6;
 	rql_distinct_free(m->distinct);
 	rql_subplan_map_free(&m->keyed);
-	free(m->keys);
-	free(m->payloads);
+	rql_large_free(m->keys);
+	rql_large_free(m->payloads);
 	const char *how = map->dim.how ? map->dim.how : "";
 	if (status == RQL_ERROR_UNSUPPORTED) {
 		map->refusal = rql_arena_strdup(map->arena, rql_error_message(m->err));
@@ -801,7 +830,7 @@ rql_status rql_scan_dim_sample(struct rql_planning *p, const struct rql_star *st
 		qsort(m.keys, m.count, sizeof *m.keys, compare_keys);
 	for (uint64_t i = 1; status == RQL_OK && i < m.count; i++)
 		*twice |= m.keys[i] == m.keys[i - 1];
-	free(m.keys);
-	free(m.payloads);
+	rql_large_free(m.keys);
+	rql_large_free(m.payloads);
 	return status == RQL_OK && *twice ? refuse_twice(&m) : status;
 }

@@ -382,11 +382,14 @@ static void payloads_that_repeat(void **state)
 		"SELECT count(DISTINCT v) FROM g JOIN wide ON g.k = wide.k",
 		"SELECT g.id, v, w FROM g JOIN wide ON g.k = wide.k ORDER BY v DESC, g.id LIMIT 500",
 		"SELECT a, sum(v) FROM g JOIN wide ON g.k = wide.k WHERE v BETWEEN 5 AND 2000 GROUP BY a ORDER BY a",
+		"SELECT count(*), sum(z), count(z), min(b), sum(b + 1) FROM g JOIN wide ON g.k = wide.k",
+		"SELECT a, max(z), sum(b) FROM g JOIN wide ON g.k = wide.k AND g.id = wide.b - 5000000000 GROUP BY a ORDER BY a",
 	};
 	struct session s = scan_session();
 	(void)state;
 	run(s.con, "CREATE TABLE wide AS SELECT i::INTEGER AS k, (CASE WHEN i < 80000 THEN i ELSE i % 900 END)::INTEGER AS v, "
-	           "CASE WHEN i % 900 <> 7 THEN 'word ' || (CASE WHEN i < 80000 THEN i ELSE i % 900 END) END AS w "
+	           "CASE WHEN i % 900 <> 7 THEN 'word ' || (CASE WHEN i < 80000 THEN i ELSE i % 900 END) END AS w, "
+	           "CASE WHEN i % 11 <> 3 THEN (i % 100000) / 4 END::DOUBLE AS z, 5000000000 + i % 100000 AS b "
 	           "FROM range(120000) AS q(i)");
 	run(s.con, "CREATE TABLE g AS SELECT i::INTEGER AS id, (i * 7919 % 130000)::INTEGER AS k, (i % 5)::INTEGER AS a "
 	           "FROM range(50000) AS q(i)");

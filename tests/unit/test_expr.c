@@ -353,7 +353,7 @@ static void test_lookup(void **state)
 	assert_true(rql_batch_set_null(values, 0, 1));
 	struct rql_builder *b = rql_builder_new(arena);
 	rql_value_number code = input(b, 0, RQL_TYPE_VARCHAR, RQL_LANE_I32, 0, 3);
-	const struct rql_program *p = finished(b, rql_build_lookup(b, code, &values->columns[0], 3));
+	const struct rql_program *p = finished(b, rql_build_lookup(b, code, &values->columns[0], 3, false));
 	assert_true(p->results[0].bounds.low == 100 && p->results[0].bounds.high == 102 && p->results[0].nullable);
 	for (unsigned simd = 0; simd < 3; simd++) {
 		struct rql_program_state *s = state_of(p, (enum rql_simd)simd);

@@ -323,6 +323,45 @@ static void check_map_parts(struct rql_pool *pool, uint64_t count, int64_t step,
 	free(payloads);
 }
 
+/* Keys as a column has them, each leading to its own place, and none outside an interval: as arrays say the same. */
+static void check_map_column(struct rql_pool *pool, uint64_t count, int64_t step, bool is_narrow)
+{
+	struct rql_error err = {0};
+	struct rql_map *alone = NULL, *lying = NULL, *untouched = NULL;
+	const int64_t least = 5 * step, greatest = (int64_t)(count - 9) * step;
+	int64_t *keys = need(malloc(count * sizeof *keys));
+	int32_t *narrow = need(malloc(count * sizeof *narrow)), *payloads = need(malloc(count * sizeof *payloads));
+	for (uint64_t i = 0; i < count; i++) {
+		keys[i] = (int64_t)(i * 7919 % count) * step;
+		narrow[i] = (int32_t)keys[i];
+		payloads[i] = keys[i] >= least && keys[i] <= greatest ? (int32_t)i : -1;
+	}
+	struct rql_map_part part = {.keys = is_narrow ? NULL : keys,
+	                            .narrow = is_narrow ? narrow : NULL,
+	                            .count = count,
+	                            .numbered = true,
+	                            .least = least,
+	                            .greatest = greatest};
+	ok(rql_map_build(keys, payloads, count, &alone, &err), &err);
+	ok(rql_map_build_parts(&part, 1, pool, &lying, &err), &err);
+	assert_int_equal(rql_map_entries(lying), count - 13);
+	assert_int_equal(rql_map_entries(lying), rql_map_entries(alone));
+	assert_int_equal(rql_map_payloads(lying), rql_map_payloads(alone));
+	assert_int_equal(rql_map_is_dense(lying), rql_map_is_dense(alone));
+	for (uint64_t i = 0; i < count; i++)
+		assert_int_equal(rql_map_find(lying, keys[i]), payloads[i]);
+	keys[count - 1] = keys[count / 2] = 6 * step; /* once more, where it was not */
+	narrow[count - 1] = narrow[count / 2] = (int32_t)(6 * step);
+	assert_int_equal(rql_map_build_parts(&part, 1, pool, &untouched, &err), RQL_ERROR_UNSUPPORTED);
+	assert_null(untouched);
+	rql_error_clear(&err);
+	rql_map_free(alone);
+	rql_map_free(lying);
+	free(keys);
+	free(narrow);
+	free(payloads);
+}
+
 static void test_map_parts(void **state)
 {
 	struct rql_error err = {0};
@@ -338,6 +377,12 @@ static void test_map_parts(void **state)
 		check_map_parts(pool, 1000, 3, 70000, shuffled);
 	}
 	check_map_parts(NULL, 100000, 3, 70000, true);
+	for (unsigned narrow = 0; narrow < 2; narrow++) {
+		check_map_column(pool, 300007, 3, narrow);    /* an array */
+		check_map_column(pool, 300007, 50, narrow);   /* mostly free */
+		check_map_column(pool, 300007, 1000, narrow); /* a hash table */
+		check_map_column(NULL, 1000, 3, narrow);
+	}
 	rql_pool_free(pool);
 }
 

@@ -335,6 +335,19 @@ rql_status rql_distinct_add(struct rql_distinct *d, const struct rql_column *col
 	return RQL_OK;
 }
 
+rql_status rql_distinct_most_differ(struct rql_distinct *d, const struct rql_column *columns, uint64_t rows, bool *out,
+                                    struct rql_error *err)
+{
+	*out = false;
+	if (rows <= TRIED || !d->relaxed)
+		return RQL_OK;
+	int32_t *numbers = malloc(TRIED * sizeof *numbers);
+	rql_status status = numbers ? rql_distinct_add(d, columns, TRIED, numbers, err) : out_of_memory(err);
+	free(numbers);
+	*out = status == RQL_OK && !looks(d);
+	return status;
+}
+
 uint32_t rql_distinct_count(const struct rql_distinct *d)
 {
 	return d->count;

@@ -16,6 +16,10 @@ void rql_distinct_free(struct rql_distinct *d); /* NULL accepted */
  * than they save. rql_distinct_repeats says whether it came to that. */
 void rql_distinct_relax(struct rql_distinct *d);
 bool rql_distinct_repeats(const struct rql_distinct *d);
+/* Do most rows of these columns differ, so that a relaxed table would number all as they come? *out: true; else the table has
+ * their first rows, to which the same columns may be added. */
+rql_status rql_distinct_most_differ(struct rql_distinct *d, const struct rql_column *columns, uint64_t rows, bool *out,
+                                    struct rql_error *err) RQL_MUST_CHECK;
 /* numbers[r] = the number of row r of the columns. RQL_ERROR_UNSUPPORTED: 2^31 rows or more. */
 rql_status rql_distinct_add(struct rql_distinct *d, const struct rql_column *columns, uint64_t rows, int32_t *numbers,
                             struct rql_error *err) RQL_MUST_CHECK;

@@ -126,7 +126,7 @@ static rql_status compile_table(void *state, const struct rql_expr *e, const str
 	bool plain = rql_expr_equal(bare(e), column);
 	const struct rql_text_numbers *numbers = rql_scan_text_numbers(b, e);
 	if (numbers) {
-		*out = (struct rql_compile_table){numbers->values, numbers->count, rql_value_null(e->type)};
+		*out = (struct rql_compile_table){numbers->values, numbers->count, rql_value_null(e->type), false};
 		return RQL_OK;
 	}
 	if (b->text_numbers && has_text_numbers(b, e)) /* its parts have tables */
@@ -135,15 +135,17 @@ static rql_status compile_table(void *state, const struct rql_expr *e, const str
 		const struct rql_scan_dim *dim = &b->dims[RQL_STAR_REF_SUBTREE(column->index)];
 		if (!plain)
 			return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "an expression over a payload");
-		*out = (struct rql_compile_table){&dim->values[RQL_STAR_REF_OUTPUT(column->index)], dim->payload_count,
-		                                  rql_value_null(e->type)};
+		*out = (struct rql_compile_table){.values = &dim->values[RQL_STAR_REF_OUTPUT(column->index)],
+		                                  .count = dim->payload_count,
+		                                  .null_value = rql_value_null(e->type),
+		                                  .lasts = true}; /* the leaf keeps the map */
 		return RQL_OK;
 	}
 	uint32_t index = rql_scan_find_column(b->snapshot, b->column_ids, column);
 	const struct rql_dimension *d = b->snapshot->columns[index].dimension;
 	if (!d && !(d = rql_scan_days(b, index)))
 		return rql_error_memory(err, 0, "a plan");
-	*out = (struct rql_compile_table){&d->values, d->count, rql_value_null(e->type)};
+	*out = (struct rql_compile_table){&d->values, d->count, rql_value_null(e->type), false};
 	if (plain)
 		return RQL_OK;
 	bool shared, text = d->type.id == RQL_TYPE_VARCHAR || d->type.id == RQL_TYPE_BLOB || d->type.id == RQL_TYPE_ENUM ||

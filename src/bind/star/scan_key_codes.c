@@ -2,6 +2,8 @@
 #include "bind/star/scan_key_codes.h"
 #include "bind/star/scan_map.h"
 
+#include <stdatomic.h>
+
 /* So many places a code, and some more, a table of a dictionary's integers may have; beyond they are searched for. */
 #define PLACES_PER_CODE 8u
 #define PLACES_ANYWAY 65536u
@@ -42,6 +44,71 @@ bool rql_key_of_value(const struct rql_store_column *stored, const struct rql_co
 	*out = (int64_t)v.integer;
 	return v.integer >= stored->least && v.integer <= stored->greatest;
 }
+
+bool rql_key_of_row(const struct rql_scan_keys *at, const struct rql_column *columns, uint64_t row, int64_t *out)
+{
+	int64_t first, second;
+	if (!rql_key_of_value(at->first, &columns[0], row, &first))
+		return false;
+	*out = first;
+	if (!at->second)
+		return true;
+	if (!rql_key_of_value(at->second, &columns[1], row, &second))
+		return false;
+	*out = rql_pair_key(&at->pair, first, second);
+	return true;
+}
+
+/* ---- of many rows ---- */
+
+#define PIECE_ROWS (UINT64_C(1) << 14) /* that one thread reads at a time */
+
+struct reading {
+	const struct rql_scan_keys *at;
+	const struct rql_column *columns;
+	uint64_t rows;
+	int64_t *keys;
+	int32_t *payloads;
+	_Atomic bool null;
+};
+
+static void read_piece(void *state, uint64_t index, unsigned worker)
+{
+	struct reading *r = state;
+	uint64_t first = index * PIECE_ROWS, end = first + PIECE_ROWS < r->rows ? first + PIECE_ROWS : r->rows;
+	bool null = false;
+	(void)worker;
+	for (uint64_t i = first; i < end; i++) {
+		null |= !rql_column_valid(&r->columns[0], i) || (r->at->second && !rql_column_valid(&r->columns[1], i));
+		r->payloads[i] = rql_key_of_row(r->at, r->columns, i, &r->keys[i]) ? (int32_t)i : -1;
+	}
+	if (null)
+		r->null = true;
+}
+
+void rql_keys_of_rows(const struct rql_scan_keys *at, const struct rql_column *columns, uint64_t rows,
+                      struct rql_pool *pool, int64_t *keys, int32_t *payloads, bool *null)
+{
+	struct reading r = {.at = at, .columns = columns, .rows = rows, .keys = keys, .payloads = payloads};
+	rql_pool_each(pool, (rows + PIECE_ROWS - 1) / PIECE_ROWS, read_piece, &r);
+	*null = r.null;
+}
+
+bool rql_keys_as_they_lie(const struct rql_scan_keys *at, const struct rql_column *column, struct rql_map_part *out)
+{
+	const struct rql_store_column *stored = at->first;
+	bool narrow = column->type.id == RQL_TYPE_INTEGER;
+	if (at->second || stored->kind != RQL_STORE_INTEGER || column->validity || (!narrow && column->type.id != RQL_TYPE_BIGINT))
+		return false;
+	*out = (struct rql_map_part){.keys = narrow ? NULL : column->data,
+	                             .narrow = narrow ? column->data : NULL,
+	                             .numbered = true,
+	                             .least = stored->least,
+	                             .greatest = stored->greatest};
+	return true;
+}
+
+/* ---- of codes ---- */
 
 /* Codes of one dictionary as what the other column has. */
 static bool of_codes(struct rql_arena *arena, const struct rql_store_column *from, const struct rql_store_column *to,

@@ -4,6 +4,7 @@
 
 #include "column/store.h"
 #include "util/arena.h"
+#include "util/threads.h"
 
 struct rql_key_codes {
 	int64_t least, greatest; /* of what is translated; all else is no key of the fact table's */
@@ -19,6 +20,17 @@ rql_status rql_key_codes_make(struct rql_arena *arena, const struct rql_store_co
 /* The key of row `row` of a column of the type of stored; false: no row of the fact table has it. */
 bool rql_key_of_value(const struct rql_store_column *stored, const struct rql_column *column, uint64_t row,
                       int64_t *out);
+
+/* payloads[r] = r, and keys[r] the key of row r, or pair of keys, of the first columns; a row that meets no row of the fact
+ * table has the payload -1. *null: a key is NULL. By all threads of the pool where there are many rows. */
+struct rql_scan_keys;
+void rql_keys_of_rows(const struct rql_scan_keys *at, const struct rql_column *columns, uint64_t rows,
+                      struct rql_pool *pool, int64_t *keys, int32_t *payloads, bool *null);
+/* The same without reading them, where the column has the keys: *out is all of the part but its count. false: it has not. */
+struct rql_map_part;
+bool rql_keys_as_they_lie(const struct rql_scan_keys *at, const struct rql_column *column, struct rql_map_part *out);
+/* The key of one row; false: no row of the fact table has it. */
+bool rql_key_of_row(const struct rql_scan_keys *at, const struct rql_column *columns, uint64_t row, int64_t *out);
 
 static inline bool rql_key_code(const struct rql_key_codes *c, int64_t value, int64_t *out)
 {
