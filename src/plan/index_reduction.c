@@ -198,14 +198,16 @@ rql_status rql_join_reduction(struct rql_planning *p, const struct rql_rel *join
 {
 	struct rql_join_keys keys;
 	struct rql_block_side side;
-	struct rql_rel *rel = NULL; /* a copy: what takes the child's place may have it below */
+	/* Copies: what takes the child's place has it below, and the other one, whose place may be taken, too. */
+	struct rql_rel *both = NULL;
 	*out = (struct rql_reduced){0};
 	if (join->kind != RQL_REL_JOIN || !may_drop(join->join, child) || p->ctx->snapshot_stamp)
 		return RQL_OK;
 	if (is_few_keys(p, join->children[child]) || !rql_subplan_reads_columns(p, join->children[child]))
 		return RQL_OK;
-	if (!rql_join_keys_find(p->arena, join, &keys) || !(rel = RQL_NEW(p->arena, struct rql_rel)))
+	if (!rql_join_keys_find(p->arena, join, &keys) || !(both = RQL_NEW_ARRAY(p->arena, struct rql_rel, 2)))
 		return rql_error_memory(p->err, 0, "a plan");
-	*rel = *join->children[child];
-	return choose_keys(p, &keys, rel, child, &side) ? reduce(p, join->children[!child], &side, out) : RQL_OK;
+	both[0] = *join->children[child];
+	both[1] = *join->children[!child];
+	return choose_keys(p, &keys, &both[0], child, &side) ? reduce(p, &both[1], &side, out) : RQL_OK;
 }
