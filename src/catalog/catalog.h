@@ -66,6 +66,12 @@ void rql_catalog_write_end(struct rql_catalog *catalog, const struct rql_write_s
  * first. These two name such tables; with `everything` they are the two above. */
 void rql_catalog_write_begin_appending(struct rql_catalog *catalog, const struct rql_write_set *set);
 void rql_catalog_write_end_appending(struct rql_catalog *catalog, const struct rql_write_set *set);
+struct rql_table_seen { /* a table that a query reads, with the version that its plan saw */
+	struct rql_table *table;
+	uint64_t version;
+};
+/* Has none of them moved since, and is nobody writing to one? */
+bool rql_tables_unmoved(const struct rql_catalog *catalog, const struct rql_table_seen *tables, uint32_t count);
 /* Were all moves since `version` of that kind, and is nobody writing now? */
 bool rql_table_only_grew(const struct rql_catalog *catalog, const struct rql_table *table, uint64_t version);
 
@@ -84,9 +90,9 @@ void rql_catalog_write_end_known(struct rql_catalog *catalog, const struct rql_w
                                  struct rql_row_changes *changes);
 /* Were all moves since `version` appends or changes whose rows are known, and is nobody writing now? */
 bool rql_table_followed(struct rql_catalog *catalog, const struct rql_table *table, uint64_t version);
-/* All of those behind version `since`, up to version `until`; clear it. */
+/* All of those behind version `since`, up to version `until`; clear it. *known: these are all that there were. */
 rql_status rql_table_changes(struct rql_catalog *catalog, const struct rql_table *table, uint64_t since, uint64_t until,
-                             struct rql_row_changes *out, struct rql_error *err) RQL_MUST_CHECK;
+                             struct rql_row_changes *out, bool *known, struct rql_error *err) RQL_MUST_CHECK;
 /* The known changes turned out to be of no use. */
 void rql_table_forget_changes(struct rql_catalog *catalog, const struct rql_table *table);
 

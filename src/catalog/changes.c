@@ -91,11 +91,12 @@ static bool extend(int64_t **ids, uint64_t *count, const int64_t *more, uint64_t
 }
 
 rql_status rql_table_changes(struct rql_catalog *catalog, const struct rql_table *table, uint64_t since, uint64_t until,
-                             struct rql_row_changes *out, struct rql_error *err)
+                             struct rql_row_changes *out, bool *known, struct rql_error *err)
 {
 	bool room = true;
 	*out = (struct rql_row_changes){.table = table};
 	pthread_mutex_lock(&catalog->names_lock);
+	*known = atomic_load(&table->entry->unknown) <= since; /* others may have made room since that was asked */
 	for (const struct rql_kept_changes *k = table->entry->changes; room && k && k->version > since; k = k->next)
 		if (k->version <= until)
 			room = extend(&out->gone, &out->gone_count, k->changes.gone, k->changes.gone_count) &&

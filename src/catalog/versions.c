@@ -300,6 +300,15 @@ void rql_catalog_write_end_known(struct rql_catalog *catalog, const struct rql_w
 	names_end(catalog, set, MOVE_CHANGES);
 }
 
+bool rql_tables_unmoved(const struct rql_catalog *catalog, const struct rql_table_seen *tables, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (rql_table_being_written(catalog, tables[i].table) ||
+		    rql_table_version(catalog, tables[i].table) != tables[i].version)
+			return false;
+	return true;
+}
+
 uint64_t rql_catalog_schema_epoch(const struct rql_catalog *catalog)
 {
 	return atomic_load(&catalog->schema_epoch);

@@ -50,7 +50,7 @@ struct rql_cache_entry {
 	struct rql_columns *columns; /* METHOD */
 	/* HOST: tables of which columns are held or may be loaded. Their growth may change the decision. */
 	uint32_t watched_count;
-	struct rql_plan_table *watched;
+	struct rql_table_seen *watched;
 	char *reason;
 	double estimated_ns, host_estimated_ns;
 	struct rql_awaited *awaited; /* of the plan, one reference: once it is settled, a better plan is to be had. NULL: none */
@@ -135,6 +135,8 @@ struct rql_session {
 	struct rql_transaction txn;
 	bool guard;              /* plans are made in a transaction of their own (session.c) */
 	uint64_t guard_epoch;    /* one more than the schema epoch at which that was found out; 0: never */
+	bool own_operators;      /* no operator of the host's is a macro (follow.c) */
+	uint64_t operators_epoch; /* as guard_epoch */
 	struct rql_result *open; /* the streaming result that the next statement closes */
 	struct rql_report report;
 	struct rql_build_context build;
@@ -257,10 +259,12 @@ enum rql_txn_verb rql_txn_verb_of(const char *sql);
 struct rql_follow;
 /* The statement, outside a transaction, has these effects. NULL: nobody would follow it, or its rows cannot be named
  * beforehand. */
-struct rql_follow *rql_follow_new(const struct rql_session *s, const char *sql, const struct rql_effects *effects);
+struct rql_follow *rql_follow_new(struct rql_session *s, const char *sql, const struct rql_effects *effects);
 void rql_follow_free(struct rql_follow *f);
 /* In the transaction of the statement, before it runs; false: not found, and the transaction may have failed. */
 bool rql_follow_find(struct rql_follow *f, struct rql_host_con *con);
+/* Behind the statement, in its transaction: do the rows still have their ids? */
+bool rql_follow_kept_ids(const struct rql_follow *f, struct rql_host_con *con);
 struct rql_row_changes *rql_follow_changes(struct rql_follow *f);
 
 /* ---- results (result.c) ---- */

@@ -4,8 +4,12 @@
  *   DELETE FROM t [WHERE condition]         UPDATE t SET ... [WHERE condition]
  *
  * The condition must say the same when it is asked twice. So it consists of nothing but columns that are held, literals
- * and the host's own operators: a function may be random, and a subquery may read anything. All other statements leave
- * columns stale, as any write did before. */
+ * and the host's own operators: a function may be random, and a subquery may read anything. The host takes a macro of an
+ * operator's name for the operator, so while there is one, nothing is followed. All other statements leave columns stale,
+ * as any write did before.
+ *
+ * Some UPDATEs are deletions and insertions to the host: of a column of lists, or one that an index of its own has. Their
+ * rows have other ids afterwards, which is seen before they are committed. */
 #include "exec/exec_internal.h"
 
 #include <stdlib.h>
@@ -13,7 +17,7 @@
 #include <strings.h>
 #include "exec/text.h"
 
-#define MOST_ROWS (1u << 18)    /* changed by one statement */
+#define MOST_ROWS (1u << 17)    /* changed by one statement */
 #define FEW_ROWS 1024u          /* ... of a table of any size; else */
 #define SHARE 4u                /* a part of it: what changes more is read faster as a whole */
 
@@ -133,6 +137,8 @@ static bool is_repeatable(const char *sql, uint32_t from, uint32_t end, const st
 			break;
 		if (word && !is_any(sql, t, words, sizeof words / sizeof *words) && !is_column(sql, t, snapshot))
 			return false;
+		if (word && rql_token_is(sql, t, "FROM") && !rql_token_is(sql, before, "DISTINCT"))
+			return false; /* (FROM t) is a subquery */
 		if (t.kind == RQL_TOKEN_QUOTED_WORD && !is_column(sql, t, snapshot))
 			return false;
 		for (uint32_t i = 0; t.kind == RQL_TOKEN_SYMBOL && i < t.length; i++)
@@ -146,6 +152,22 @@ static bool is_repeatable(const char *sql, uint32_t from, uint32_t end, const st
 		before = t;
 	}
 	return true;
+}
+
+/* Is no operator a macro of the user's? Names of operators begin with no letter; comparisons are no functions. */
+static bool has_own_operators(struct rql_session *s)
+{
+	static const char sql[] =
+		"SELECT system.main.count(*) FROM system.main.duckdb_functions() WHERE NOT internal AND function_type IN ('macro', "
+		"'table_macro') AND (function_name < 'A' OR function_name >= '{' OR (function_name >= '[' AND function_name < '_'))";
+	const uint64_t epoch = rql_catalog_schema_epoch(s->db->catalog) + 1;
+	int64_t count = 0;
+	if (s->operators_epoch != epoch) {
+		const bool known = rql_host_query_int(s->host, sql, &count, NULL) == RQL_OK;
+		s->operators_epoch = known ? epoch : 0;
+		s->own_operators = known && !count;
+	}
+	return s->own_operators;
 }
 
 /* ---- who follows ---- */
@@ -184,7 +206,7 @@ static struct rql_structure *find_follower(struct rql_catalog *catalog, const ch
 	return found;
 }
 
-struct rql_follow *rql_follow_new(const struct rql_session *s, const char *sql, const struct rql_effects *effects)
+struct rql_follow *rql_follow_new(struct rql_session *s, const char *sql, const struct rql_effects *effects)
 {
 	struct form form;
 	struct rql_follow *f = NULL;
@@ -193,7 +215,7 @@ struct rql_follow *rql_follow_new(const struct rql_session *s, const char *sql, 
 		return NULL;
 	const bool plain = read_form(sql, &form);
 	struct rql_structure *follower = plain ? find_follower(s->db->catalog, form.table) : NULL;
-	if (follower && is_repeatable(sql, form.where, form.end, follower->snapshot))
+	if (follower && is_repeatable(sql, form.where, form.end, follower->snapshot) && has_own_operators(s))
 		f = calloc(1, sizeof *f);
 	if (f) {
 		f->text = strndup(sql, form.end);
@@ -258,6 +280,25 @@ bool rql_follow_find(struct rql_follow *f, struct rql_host_con *con)
 	rql_host_result_free(res);
 	rql_strbuf_free(&sql);
 	return found && status == RQL_OK && *count <= most;
+}
+
+/* Rows that a transaction added have ids far beyond those of any table. */
+#define LEAST_LOCAL_ID (UINT64_C(1) << 50)
+
+bool rql_follow_kept_ids(const struct rql_follow *f, struct rql_host_con *con)
+{
+	const char *database, *schema, *table;
+	struct rql_strbuf sql = {0};
+	int64_t count = 1;
+	if (!f->update)
+		return true;
+	rql_table_name(f->changes.table, &database, &schema, &table);
+	rql_strbuf_put(&sql, "SELECT system.main.count(*) FROM ");
+	rql_put_qualified(&sql, f->structure->database, schema, table);
+	rql_strbuf_printf(&sql, " WHERE rowid >= %llu", (unsigned long long)LEAST_LOCAL_ID);
+	const bool good = !sql.failed && rql_host_query_int(con, rql_strbuf_text(&sql), &count, NULL) == RQL_OK;
+	rql_strbuf_free(&sql);
+	return good && !count;
 }
 
 struct rql_row_changes *rql_follow_changes(struct rql_follow *f)

@@ -108,15 +108,22 @@ static rql_status run_followed(const struct rql_call *call, struct rql_host_stmt
 	struct rql_host_con *con = call->s->host;
 	struct rql_catalog *catalog = call->s->db->catalog;
 	rql_catalog_write_begin_known(catalog, &effects->set);
+	struct rql_row_changes none = {0}, *changes = NULL;
 	bool found = rql_host_query(con, "BEGIN TRANSACTION", NULL, NULL) == RQL_OK && rql_follow_find(follow, con);
 	if (!found)
 		rql_host_rollback(con);
 	rql_status status = execute(call, stmt, err);
-	if (found && status == RQL_OK)
+	if (found && status == RQL_OK) {
+		changes = rql_follow_kept_ids(follow, con) ? rql_follow_changes(follow) : NULL;
 		status = rql_host_query(con, "COMMIT", NULL, err);
+		changes = status == RQL_OK ? changes : NULL;
+	} else if (found) { /* it changed nothing */
+		none.table = rql_follow_changes(follow)->table;
+		changes = &none;
+	}
 	if (found && status != RQL_OK)
 		rql_host_rollback(con);
-	rql_catalog_write_end_known(catalog, &effects->set, found && status == RQL_OK ? rql_follow_changes(follow) : NULL);
+	rql_catalog_write_end_known(catalog, &effects->set, changes);
 	rql_follow_free(follow);
 	return status;
 }

@@ -136,20 +136,11 @@ bool rql_plan_cache_drop_scan(struct rql_plan_cache *cache, const struct rql_dev
 	return e != NULL;
 }
 
-static bool tables_unmoved(const struct rql_catalog *catalog, const struct rql_plan_table *tables, uint32_t count)
-{
-	for (uint32_t i = 0; i < count; i++)
-		if (rql_table_being_written(catalog, tables[i].table) ||
-		    rql_table_version(catalog, tables[i].table) != tables[i].version)
-			return false;
-	return true;
-}
-
 static bool still_right(const struct rql_catalog *catalog, const struct rql_cache_entry *e)
 {
 	if (!e->method)
-		return tables_unmoved(catalog, e->watched, e->watched_count);
-	return tables_unmoved(catalog, e->plan->tables, e->plan->table_count) && rql_plan_alive(e->plan);
+		return rql_tables_unmoved(catalog, e->watched, e->watched_count);
+	return rql_tables_unmoved(catalog, e->plan->tables, e->plan->table_count) && rql_plan_alive(e->plan);
 }
 
 struct rql_cache_entry *rql_plan_cache_find(struct rql_plan_cache *cache, const struct rql_session *s, const char *sql)

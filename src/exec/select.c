@@ -557,6 +557,8 @@ rql_status rql_select_method(struct rql_session *s, const struct rql_plan *plan,
 	struct rql_plan_context ctx = rql_session_context(s);
 	struct rql_flow flow = rql_plan_flow(&ctx, &s->progress);
 	flow.points = points;
+	flow.table_count = plan->table_count;
+	flow.tables = plan->tables;
 	struct rql_error failed = {0};
 	const struct rql_leaf *leaf = NULL;
 	const uint64_t start = rql_now_ns();

@@ -154,17 +154,25 @@ static rql_status check_leaf(const struct rql_running *r, const struct rql_leaf 
 	return RQL_OK;
 }
 
+static rql_status check_leaves(const struct rql_running *r, const struct rql_operator *op)
+{
+	if (op->kind == RQL_OPERATOR_METHOD)
+		return check_leaf(r, op->leaf);
+	for (uint32_t i = 0; i < op->input_count; i++)
+		RQL_TRY(check_leaves(r, op->inputs[i]));
+	return RQL_OK;
+}
+
 /* The host has read its tables after RayQL took its own rows: together they are one state of the database as long as
- * nobody has written what the leaves were read from. Inside a transaction the host's snapshot is older than both. */
+ * nobody has written what the leaves were read from, and nothing that the plan was made of. Inside a transaction the
+ * host's snapshot is older than both. */
 static rql_status check_unchanged(const struct rql_running *r, const struct rql_operator *op)
 {
 	if (r->flow->snapshot_stamp)
 		return RQL_OK;
-	if (op->kind == RQL_OPERATOR_METHOD)
-		return check_leaf(r, op->leaf);
-	for (uint32_t i = 0; i < op->input_count; i++)
-		RQL_TRY(check_unchanged(r, op->inputs[i]));
-	return RQL_OK;
+	if (!rql_tables_unmoved(r->flow->catalog, r->flow->tables, r->flow->table_count))
+		return rql_error_set(r->err, RQL_ERROR_UNSUPPORTED, "a table of the query was written while it ran");
+	return check_leaves(r, op);
 }
 
 rql_status rql_host_operator_run(struct rql_running *r, const struct rql_operator *op, const struct rql_rowset *inputs,

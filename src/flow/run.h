@@ -49,6 +49,8 @@ struct rql_flow {
 	struct rql_host_db *host_db;
 	struct rql_catalog *catalog;
 	uint64_t snapshot_stamp; /* the catalog's at the BEGIN of the open transaction; 0: none is open */
+	uint32_t table_count;    /* all tables that the plan was made of: keys of one may have chosen the rows of another */
+	const struct rql_table_seen *tables;
 	struct rql_progress *progress; /* may be NULL */
 	struct rql_pool *pool;         /* the CPU's threads; NULL: the calling one alone */
 	enum rql_simd simd;

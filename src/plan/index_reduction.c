@@ -48,10 +48,18 @@ static bool table_has_index(const struct rql_planning *p, const struct rql_table
 	return found;
 }
 
+static bool is_switched_on(const struct rql_planning *p)
+{
+	for (uint32_t m = 0; rql_methods()[m]; m++)
+		if (!strcmp(rql_methods()[m]->name, "index") && !(p->ctx->settings->disabled_methods >> m & 1))
+			return true;
+	return false;
+}
+
 bool rql_look_ups_can(const struct rql_planning *p, const struct rql_block_side *side)
 {
 	uint32_t columns[RQL_SIDE_KEYS];
-	const struct rql_rel *get = rql_side_key_table(p->arena, side, columns);
+	const struct rql_rel *get = is_switched_on(p) ? rql_side_key_table(p->arena, side, columns) : NULL;
 	return get && table_has_index(p, &get->table, columns, side->key_count);
 }
 
@@ -71,6 +79,35 @@ bool rql_look_ups_pay(const struct rql_planning *p, double keys, uint64_t rows)
 }
 
 /* ---- joins ---- */
+
+static bool is_repeatable_expr(const struct rql_expr *e)
+{
+	static const char *const names[] = {"sum", "avg", "min", "max", "count", "count_star"};
+	bool same = e->kind != RQL_EXPR_AGGREGATE && e->kind != RQL_EXPR_WINDOW;
+	for (size_t i = 0; i < sizeof names / sizeof *names && e->kind == RQL_EXPR_AGGREGATE; i++)
+		same |= !strcmp(e->name, names[i]);
+	for (uint32_t i = 0; i < e->child_count && same; i++) {
+		const enum rql_type_id type = e->children[i]->type.id;
+		same = is_repeatable_expr(e->children[i]) && /* sums of reals depend on the order of additions */
+		       (e->kind != RQL_EXPR_AGGREGATE || (type != RQL_TYPE_FLOAT && type != RQL_TYPE_DOUBLE));
+	}
+	return same;
+}
+
+/* Does it give the same rows when it is read twice, for its keys and by the join? Not when it takes any of several: the
+ * first rows of equal ones, any_value, one of equally near. What a function may do is known before (check_stable). */
+static bool is_repeatable(const struct rql_rel *rel)
+{
+	bool same = rel->kind == RQL_REL_GET || rel->kind == RQL_REL_FILTER || rel->kind == RQL_REL_PROJECT ||
+	            rel->kind == RQL_REL_AGGREGATE || rel->kind == RQL_REL_DISTINCT || rel->kind == RQL_REL_VALUES ||
+	            (rel->kind == RQL_REL_JOIN && rel->join != RQL_JOIN_ASOF && rel->join != RQL_JOIN_ASOF_LEFT &&
+	             rel->join != RQL_JOIN_SINGLE);
+	for (uint32_t i = 0; i < rel->expr_count && same; i++)
+		same = is_repeatable_expr(rel->exprs[i]);
+	for (uint32_t i = 0; i < rel->child_count && same; i++)
+		same = is_repeatable(rel->children[i]);
+	return same;
+}
 
 /* May rows of this child be dropped that have none of the other one's keys? */
 static bool may_drop(enum rql_join_type join, uint32_t child)
@@ -203,7 +240,8 @@ rql_status rql_join_reduction(struct rql_planning *p, const struct rql_rel *join
 	*out = (struct rql_reduced){0};
 	if (join->kind != RQL_REL_JOIN || !may_drop(join->join, child) || p->ctx->snapshot_stamp)
 		return RQL_OK;
-	if (is_few_keys(p, join->children[child]) || !rql_subplan_reads_columns(p, join->children[child]))
+	if (is_few_keys(p, join->children[child]) || !rql_subplan_reads_columns(p, join->children[child]) ||
+	    !is_repeatable(join->children[!child]))
 		return RQL_OK;
 	if (!rql_join_keys_find(p->arena, join, &keys) || !(both = RQL_NEW_ARRAY(p->arena, struct rql_rel, 2)))
 		return rql_error_memory(p->err, 0, "a plan");

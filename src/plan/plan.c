@@ -28,12 +28,12 @@ static bool add_table(struct rql_planning *p, const struct rql_table_ref *ref)
 	for (uint32_t i = 0; i < plan->table_count; i++)
 		if (plan->tables[i].table == t)
 			return true;
-	struct rql_plan_table *grown = RQL_NEW_ARRAY(p->arena, struct rql_plan_table, plan->table_count + 1);
+	struct rql_table_seen *grown = RQL_NEW_ARRAY(p->arena, struct rql_table_seen, plan->table_count + 1);
 	if (!grown)
 		return false;
 	if (plan->table_count)
 		memcpy(grown, plan->tables, plan->table_count * sizeof *grown);
-	grown[plan->table_count++] = (struct rql_plan_table){t, rql_table_version(p->ctx->catalog, t)};
+	grown[plan->table_count++] = (struct rql_table_seen){t, rql_table_version(p->ctx->catalog, t)};
 	plan->tables = grown;
 	return true;
 }

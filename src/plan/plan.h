@@ -37,10 +37,6 @@ struct rql_plan_load {
 	const uint32_t *column_ids; /* as in struct rql_structure */
 	const char *const *column_names;
 };
-struct rql_plan_table { /* a table that the query reads, with the version that the plan saw */
-	struct rql_table *table;
-	uint64_t version;
-};
 /* Public part; exec and explain see more through plan/plan_nodes.h. Immutable once made, but runs of one plan must not
  * overlap (it belongs to one connection). */
 struct rql_plan {
@@ -53,7 +49,7 @@ struct rql_plan {
 	struct rql_structure *refresh;
 	const struct rql_plan_load *load; /* LOAD */
 	uint32_t table_count; /* every table of the query, also for HOST: what the cached plan's validity depends on */
-	struct rql_plan_table *tables;
+	struct rql_table_seen *tables;
 	bool cacheable;    /* false: the text holds something that was folded at planning time (now(), a variable, ...) */
 	bool unsettled;    /* a structure would be built but for its last failure: what may help has no epoch */
 	bool read;         /* the host's plan could be had and read */

@@ -239,7 +239,11 @@ static rql_status run(const struct rql_prepared *prepared, struct rql_device *de
 {
 	struct rql_port answer = {.kind = RQL_PORT_MAP};
 	(void)device;
-	RQL_TRY(rql_stage_run(rql_prepared_stage(prepared), how, NULL, &answer, err));
+	rql_status status = rql_stage_run(rql_prepared_stage(prepared), how, NULL, &answer, err);
+	if (status != RQL_OK) {
+		rql_map_free(answer.map); /* one of a run that was to be timed again */
+		return status;
+	}
 	*out = answer;
 	return RQL_OK;
 }

@@ -97,18 +97,19 @@ rql_status rql_columns_changed_find(const struct rql_structures *all, const stru
                                     struct rql_columns_changed *out, bool *known, struct rql_error *err)
 {
 	struct rql_row_changes *ch = &out->changes;
+	bool all_known = false;
 	*known = rql_table_only_grew(all->catalog, s->tables[0], since);
 	if (!*known && !rql_table_followed(all->catalog, s->tables[0], since))
 		return RQL_OK;
-	RQL_TRY(rql_table_changes(all->catalog, s->tables[0], since, s->versions[0], ch, err));
+	RQL_TRY(rql_table_changes(all->catalog, s->tables[0], since, s->versions[0], ch, &all_known, err));
 	sort_ids(ch->gone, ch->gone_count);
 	sort_ids(ch->renewed, ch->renewed_count);
 	settle_renewed(ch);
 	out->gone_below = below(ch->gone, ch->gone_count, s->greatest_rowid + 1);
 	out->renewed_below = below(ch->renewed, ch->renewed_count, s->greatest_rowid + 1);
 	RQL_TRY(join_gaps(s, out, err));
-	*known = *known || (rql_structure_follows(s) && !has_twice(out->gaps, out->gap_count) &&
-	                    out->renewed_below <= MOST_RENEWED);
+	*known = *known || (all_known && rql_structure_follows(s) && !has_twice(out->gaps, out->gap_count) &&
+	                    out->gap_count <= MOST_GAPS && out->renewed_below <= MOST_RENEWED);
 	if (!*known)
 		return RQL_OK;
 	RQL_TRY(number_rows(s, ch->gone, out->gone_below, &out->gone, err));
