@@ -43,8 +43,7 @@ static bool read_only_option(const char *sql, uint32_t position)
 	if (t.kind != RQL_TOKEN_WORD)
 		return false;
 	t = rql_token_next(sql, &position);
-	return rql_token_is(sql, t, "TRUE") ||
-	       (t.kind == RQL_TOKEN_SYMBOL && t.length == 1 && (sql[t.start] == ')' || sql[t.start] == ','));
+	return rql_token_is(sql, t, "TRUE") || rql_token_is_symbol(sql, t, ')') || rql_token_is_symbol(sql, t, ',');
 }
 
 /* ATTACH [OR REPLACE] [DATABASE] [IF NOT EXISTS] 'path' ...; false: it is another statement, or of another form. */

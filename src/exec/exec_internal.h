@@ -118,6 +118,11 @@ struct rql_transaction {
 	struct rql_write_set set, appends; /* as in struct rql_effects; a table may be in both */
 };
 
+/* Something that the schema has, as far as the session sees it. */
+struct rql_schema_fact {
+	bool is_there;
+	uint64_t epoch; /* one more than the schema epoch at which that was found out; 0: never */
+};
 struct rql_session {
 	struct rql_database *db;
 	struct rql_host_con *host;
@@ -133,10 +138,8 @@ struct rql_session {
 	struct rql_plan_cache *cache;
 	struct rql_bound_cache *bounds; /* exec/bound_cache.h */
 	struct rql_transaction txn;
-	bool guard;              /* plans are made in a transaction of their own (session.c) */
-	uint64_t guard_epoch;    /* one more than the schema epoch at which that was found out; 0: never */
-	bool own_operators;      /* no operator of the host's is a macro (follow.c) */
-	uint64_t operators_epoch; /* as guard_epoch */
+	struct rql_schema_fact guard;     /* plans are made in a transaction of their own (session.c) */
+	struct rql_schema_fact operators; /* an operator of the host's is a macro (follow.c) */
 	struct rql_result *open; /* the streaming result that the next statement closes */
 	struct rql_report report;
 	struct rql_build_context build;
@@ -254,6 +257,10 @@ char *rql_executed_name(const char *sql);
 void rql_effects_of_executed(const char *prepared, struct rql_effects *out);
 enum rql_txn_verb { RQL_TXN_BEGIN, RQL_TXN_COMMIT, RQL_TXN_ROLLBACK };
 enum rql_txn_verb rql_txn_verb_of(const char *sql);
+
+/* Does this query of a number give more than 0? Asked once for each state of the schema, outside transactions; true where
+ * it could not be asked. */
+bool rql_session_finds(struct rql_session *s, struct rql_schema_fact *fact, const char *count);
 
 /* ---- DELETE and UPDATE whose rows columns can follow (follow.c) ---- */
 struct rql_follow;

@@ -32,38 +32,16 @@ struct rql_follow {
 /* ---- the text ---- */
 struct form {
 	bool update;
-	char *table;
 	uint32_t where, end; /* bytes of the condition; where == end: there is none */
 };
 
 static const struct rql_token none = {.kind = RQL_TOKEN_END};
 
-static bool is_symbol(const char *sql, struct rql_token t, char c)
+/* A name without quotes inside. */
+static bool is_name(const char *sql, struct rql_token t)
 {
-	return t.kind == RQL_TOKEN_SYMBOL && t.length == 1 && sql[t.start] == c;
-}
-
-static bool is_any(const char *sql, struct rql_token t, const char *const *words, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (rql_token_is(sql, t, words[i]))
-			return true;
-	return false;
-}
-
-/* A name without parts; the token becomes the one behind it. */
-static char *take_name(const char *sql, struct rql_token *t, uint32_t *position)
-{
-	const bool quoted = t->kind == RQL_TOKEN_QUOTED_WORD && t->length > 2;
-	if (t->kind != RQL_TOKEN_WORD && !quoted)
-		return NULL;
-	char *name = strndup(sql + t->start + quoted, t->length - (quoted ? 2 : 0));
-	*t = rql_token_next(sql, position);
-	if (name && strchr(name, '"')) { /* one that is doubled inside */
-		free(name);
-		return NULL;
-	}
-	return name;
+	return t.kind == RQL_TOKEN_WORD ||
+	       (t.kind == RQL_TOKEN_QUOTED_WORD && t.length > 2 && !memchr(sql + t.start + 1, '"', t.length - 2));
 }
 
 /* The tokens from `t` to the end: WHERE at most once outside parentheses, and nothing else that brings other tables. */
@@ -73,13 +51,13 @@ static bool find_condition(const char *sql, struct rql_token t, uint32_t *positi
 	uint32_t depth = 0;
 	bool where = false;
 	for (; t.kind != RQL_TOKEN_END; t = rql_token_next(sql, position)) {
-		const bool over = !depth && is_symbol(sql, t, ';');
-		if (t.kind == RQL_TOKEN_BROKEN || (!where && !depth && is_any(sql, t, others, sizeof others / sizeof *others)))
+		const bool over = !depth && rql_token_is_symbol(sql, t, ';');
+		if (t.kind == RQL_TOKEN_BROKEN || (!where && !depth && RQL_TOKEN_IS_ANY(sql, t, others)))
 			return false;
 		if (over)
 			break;
-		depth += is_symbol(sql, t, '(');
-		depth -= depth && is_symbol(sql, t, ')');
+		depth += rql_token_is_symbol(sql, t, '(');
+		depth -= depth && rql_token_is_symbol(sql, t, ')');
 		if (!depth && !where && rql_token_is(sql, t, "WHERE")) {
 			where = true;
 			out->where = t.start;
@@ -104,10 +82,11 @@ static bool read_form(const char *sql, struct form *out)
 			return false;
 		t = rql_token_next(sql, &position);
 	}
-	out->table = take_name(sql, &t, &position);
-	const bool ends = t.kind == RQL_TOKEN_END || is_symbol(sql, t, ';') || rql_token_is(sql, t, "WHERE");
-	return out->table && (out->update ? rql_token_is(sql, t, "SET") : ends) &&
-	       find_condition(sql, t, &position, out);
+	if (!is_name(sql, t)) /* the write set has it */
+		return false;
+	t = rql_token_next(sql, &position);
+	const bool ends = t.kind == RQL_TOKEN_END || rql_token_is_symbol(sql, t, ';') || rql_token_is(sql, t, "WHERE");
+	return (out->update ? rql_token_is(sql, t, "SET") : ends) && find_condition(sql, t, &position, out);
 }
 
 static bool is_column(const char *sql, struct rql_token t, const struct rql_store_snapshot *snapshot)
@@ -135,7 +114,7 @@ static bool is_repeatable(const char *sql, uint32_t from, uint32_t end, const st
 		const bool word = t.kind == RQL_TOKEN_WORD;
 		if (t.kind == RQL_TOKEN_END)
 			break;
-		if (word && !is_any(sql, t, words, sizeof words / sizeof *words) && !is_column(sql, t, snapshot))
+		if (word && !RQL_TOKEN_IS_ANY(sql, t, words) && !is_column(sql, t, snapshot))
 			return false;
 		if (word && rql_token_is(sql, t, "FROM") && !rql_token_is(sql, before, "DISTINCT"))
 			return false; /* (FROM t) is a subquery */
@@ -146,28 +125,21 @@ static bool is_repeatable(const char *sql, uint32_t from, uint32_t end, const st
 				return false;
 		if (t.kind == RQL_TOKEN_PARAMETER || t.kind == RQL_TOKEN_BROKEN)
 			return false;
-		if (is_symbol(sql, t, '(') && (before.kind == RQL_TOKEN_WORD || before.kind == RQL_TOKEN_QUOTED_WORD) &&
-		    !is_any(sql, before, before_parenthesis, sizeof before_parenthesis / sizeof *before_parenthesis))
+		if (rql_token_is_symbol(sql, t, '(') && (before.kind == RQL_TOKEN_WORD || before.kind == RQL_TOKEN_QUOTED_WORD) &&
+		    !RQL_TOKEN_IS_ANY(sql, before, before_parenthesis))
 			return false;
 		before = t;
 	}
 	return true;
 }
 
-/* Is no operator a macro of the user's? Names of operators begin with no letter; comparisons are no functions. */
-static bool has_own_operators(struct rql_session *s)
+/* Is an operator a macro of the user's? Names of operators begin with no letter; comparisons are no functions. */
+static bool has_macro_operators(struct rql_session *s)
 {
-	static const char sql[] =
+	return rql_session_finds(
+		s, &s->operators,
 		"SELECT system.main.count(*) FROM system.main.duckdb_functions() WHERE NOT internal AND function_type IN ('macro', "
-		"'table_macro') AND (function_name < 'A' OR function_name >= '{' OR (function_name >= '[' AND function_name < '_'))";
-	const uint64_t epoch = rql_catalog_schema_epoch(s->db->catalog) + 1;
-	int64_t count = 0;
-	if (s->operators_epoch != epoch) {
-		const bool known = rql_host_query_int(s->host, sql, &count, NULL) == RQL_OK;
-		s->operators_epoch = known ? epoch : 0;
-		s->own_operators = known && !count;
-	}
-	return s->own_operators;
+		"'table_macro') AND (function_name < 'A' OR function_name >= '{' OR (function_name >= '[' AND function_name < '_'))");
 }
 
 /* ---- who follows ---- */
@@ -214,8 +186,8 @@ struct rql_follow *rql_follow_new(struct rql_session *s, const char *sql, const 
 	    rql_host_watched(s->host))
 		return NULL;
 	const bool plain = read_form(sql, &form);
-	struct rql_structure *follower = plain ? find_follower(s->db->catalog, form.table) : NULL;
-	if (follower && is_repeatable(sql, form.where, form.end, follower->snapshot) && has_own_operators(s))
+	struct rql_structure *follower = plain ? find_follower(s->db->catalog, effects->set.names[0]) : NULL;
+	if (follower && is_repeatable(sql, form.where, form.end, follower->snapshot) && !has_macro_operators(s))
 		f = calloc(1, sizeof *f);
 	if (f) {
 		f->text = strndup(sql, form.end);
@@ -225,7 +197,6 @@ struct rql_follow *rql_follow_new(struct rql_session *s, const char *sql, const 
 		f->structure = follower;
 		follower = NULL;
 	}
-	free(form.table);
 	rql_structure_release(follower);
 	if (f && !f->text) {
 		rql_follow_free(f);

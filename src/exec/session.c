@@ -134,20 +134,26 @@ void rql_session_progress(struct rql_session *s, double *percentage, uint64_t *r
 	rql_host_progress(s->host, percentage, rows, total_rows);
 }
 
+bool rql_session_finds(struct rql_session *s, struct rql_schema_fact *fact, const char *count)
+{
+	const uint64_t epoch = rql_catalog_schema_epoch(s->db->catalog) + 1;
+	int64_t found = 0;
+	if (fact->epoch != epoch) {
+		const bool known = rql_host_query_int(s->host, count, &found, NULL) == RQL_OK;
+		fact->epoch = known ? epoch : 0;
+		fact->is_there = !known || found > 0;
+	}
+	return fact->is_there;
+}
+
 /* Only where there are sequences can binding change something; a transaction to plan in takes a tenth of the planning.
  * Temporary ones are the connection's, so it is asked itself, but not while its statements are logged: plans come without
  * a statement then. */
 static void guard_plans(struct rql_session *s)
 {
-	uint64_t epoch = rql_catalog_schema_epoch(s->db->catalog) + 1;
-	int64_t sequences = 0;
-	if (!s->txn.open && s->guard_epoch != epoch && !rql_host_watched(s->host)) {
-		bool known = rql_host_query_int(s->host, "SELECT system.main.count(*) FROM system.main.duckdb_sequences()",
-		                                &sequences, NULL) == RQL_OK;
-		s->guard_epoch = known ? epoch : 0;
-		s->guard = !known || sequences > 0;
-	}
-	rql_host_guard_plans(s->host, s->guard && !s->txn.open);
+	if (!s->txn.open && !rql_host_watched(s->host))
+		(void)rql_session_finds(s, &s->guard, "SELECT system.main.count(*) FROM system.main.duckdb_sequences()");
+	rql_host_guard_plans(s->host, s->guard.is_there && !s->txn.open);
 }
 
 struct rql_plan_context rql_session_plan_context(struct rql_session *s)
@@ -319,7 +325,7 @@ static bool blank(const char *sql)
 	struct rql_token token;
 	do
 		token = rql_token_next(sql, &position);
-	while (token.kind == RQL_TOKEN_SYMBOL && token.length == 1 && sql[token.start] == ';');
+	while (rql_token_is_symbol(sql, token, ';'));
 	return token.kind == RQL_TOKEN_END;
 }
 
@@ -338,7 +344,7 @@ static const char *skip_empty(const char *sql)
 	uint32_t position = 0;
 	for (;;) {
 		struct rql_token token = rql_token_next(sql, &position);
-		if (token.kind != RQL_TOKEN_SYMBOL || token.length != 1 || sql[token.start] != ';')
+		if (!rql_token_is_symbol(sql, token, ';'))
 			return sql;
 		sql += position;
 		position = 0;

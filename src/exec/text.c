@@ -23,17 +23,8 @@ static bool next(struct reader *r)
 
 static bool is_symbol(const struct reader *r, struct rql_token token, char c)
 {
-	return token.kind == RQL_TOKEN_SYMBOL && token.length == 1 && r->sql[token.start] == c;
+	return rql_token_is_symbol(r->sql, token, c);
 }
-
-static bool is_any(const char *sql, struct rql_token token, const char *const *words, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (rql_token_is(sql, token, words[i]))
-			return true;
-	return false;
-}
-#define IS_ANY(sql, token, words) is_any(sql, token, words, sizeof(words) / sizeof *(words))
 
 /* ---- verbs ---- */
 static const char *const row_verbs[] = {"INSERT", "UPDATE", "DELETE", "MERGE", "TRUNCATE"};
@@ -49,14 +40,14 @@ static struct rql_token first_word(const char *sql)
 
 bool rql_text_is_query(const char *sql)
 {
-	return IS_ANY(sql, first_word(sql), query_verbs);
+	return RQL_TOKEN_IS_ANY(sql, first_word(sql), query_verbs);
 }
 
 static bool has_word(const char *sql, const char *const *words, size_t count)
 {
 	struct reader r = {.sql = sql};
 	while (next(&r))
-		if (is_any(sql, r.token, words, count))
+		if (rql_token_is_any(sql, r.token, words, count))
 			return true;
 	return false;
 }
@@ -78,9 +69,9 @@ enum rql_host_class rql_text_class(const char *sql)
 	for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
 		if (rql_token_is(sql, first, verbs[i].verb))
 			return verbs[i].class;
-	if (IS_ANY(sql, first, row_verbs))
+	if (RQL_TOKEN_IS_ANY(sql, first, row_verbs))
 		return RQL_HOST_WRITE;
-	if (IS_ANY(sql, first, query_verbs) || IS_ANY(sql, first, readers))
+	if (RQL_TOKEN_IS_ANY(sql, first, query_verbs) || RQL_TOKEN_IS_ANY(sql, first, readers))
 		return has_word(sql, row_verbs, sizeof row_verbs / sizeof *row_verbs) ? RQL_HOST_WRITE : RQL_HOST_SELECT;
 	return RQL_HOST_OTHER;
 }
@@ -93,10 +84,10 @@ bool rql_text_runs_unprepared(const char *sql)
 	/* These change something when they are bound, or speak of the statement that runs: a preparation runs none. */
 	static const char *const functions[] = {"nextval", "current_query_id", "current_transaction_id", "txid_current"};
 	struct reader r = {.sql = sql};
-	if (IS_ANY(sql, first_word(sql), verbs))
+	if (RQL_TOKEN_IS_ANY(sql, first_word(sql), verbs))
 		return true;
 	while (next(&r))
-		if (is_symbol(&r, r.token, '(') && IS_ANY(sql, r.before, functions))
+		if (is_symbol(&r, r.token, '(') && RQL_TOKEN_IS_ANY(sql, r.before, functions))
 			return true;
 	return false;
 }
@@ -121,7 +112,7 @@ static bool ends_from(const struct reader *r)
 {
 	static const char *const words[] = {"WHERE",  "GROUP", "HAVING",    "WINDOW", "QUALIFY", "ORDER", "LIMIT",
 	                                    "OFFSET", "UNION", "INTERSECT", "EXCEPT", "SELECT",  "VALUES"};
-	return IS_ANY(r->sql, r->token, words);
+	return RQL_TOKEN_IS_ANY(r->sql, r->token, words);
 }
 
 /* The present token may begin something that a FROM clause lists. */
@@ -129,7 +120,7 @@ static bool item_may_start(const struct reader *r, const struct level *level)
 {
 	static const char *const words[] = {"FROM", "JOIN", "LATERAL"};
 	return level->from &&
-	       (is_symbol(r, r->before, ',') || is_symbol(r, r->before, '(') || IS_ANY(r->sql, r->before, words));
+	       (is_symbol(r, r->before, ',') || is_symbol(r, r->before, '(') || RQL_TOKEN_IS_ANY(r->sql, r->before, words));
 }
 
 /* A file's name as a string, or a call: *out is the string, or the last part of the function's name. */
@@ -155,7 +146,7 @@ static void enter(const struct reader *r, struct level *level)
 {
 	static const char *const opens[] = {"SELECT", "WITH", "FROM", "VALUES", "TABLE", "PIVOT", "UNPIVOT"};
 	if (!level->entered)
-		level->query = level->from || is_symbol(r, r->token, '(') || IS_ANY(r->sql, r->token, opens);
+		level->query = level->from || is_symbol(r, r->token, '(') || RQL_TOKEN_IS_ANY(r->sql, r->token, opens);
 	level->entered = true;
 }
 

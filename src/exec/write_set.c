@@ -33,7 +33,7 @@ static bool accept(struct scan *s, const char *word)
 
 static bool symbol(const struct scan *s, char c)
 {
-	return s->token.kind == RQL_TOKEN_SYMBOL && s->token.length == 1 && s->sql[s->token.start] == c;
+	return rql_token_is_symbol(s->sql, s->token, c);
 }
 
 /* The token's identifier, malloc'ed and unquoted; NULL when it is none (or out of memory). */

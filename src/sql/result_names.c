@@ -22,17 +22,8 @@ struct naming {
 
 static bool is_symbol(const struct naming *n, struct rql_token token, char c)
 {
-	return token.kind == RQL_TOKEN_SYMBOL && token.length == 1 && n->sql[token.start] == c;
+	return rql_token_is_symbol(n->sql, token, c);
 }
-
-static bool is_any(const struct naming *n, struct rql_token token, const char *const *words, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (rql_token_is(n->sql, token, words[i]))
-			return true;
-	return false;
-}
-#define IS_ANY(n, token, words) is_any(n, token, words, sizeof(words) / sizeof *(words))
 
 static bool is_name(struct rql_token token)
 {
@@ -81,7 +72,7 @@ static bool read_item(struct naming *n, bool *last)
 	for (n->count = 0; n->count < TOKENS_MAX; n->count++) {
 		struct rql_token token = rql_token_next(n->sql, &n->position);
 		*last = token.kind == RQL_TOKEN_END ||
-		        (depth == 0 && (is_symbol(n, token, ';') || IS_ANY(n, token, ends)));
+		        (depth == 0 && (is_symbol(n, token, ';') || RQL_TOKEN_IS_ANY(n->sql, token, ends)));
 		if (*last || (depth == 0 && is_symbol(n, token, ',')))
 			return depth == 0;
 		depth += depth_of(n, token);
@@ -97,7 +88,7 @@ static bool may_expand(const struct naming *n)
 {
 	static const char *const words[] = {"COLUMNS", "UNPACK", "UNNEST"};
 	for (uint32_t i = 0; i < n->count; i++)
-		if (IS_ANY(n, n->tokens[i], words) ||
+		if (RQL_TOKEN_IS_ANY(n->sql, n->tokens[i], words) ||
 		    (is_symbol(n, n->tokens[i], '*') && (i == 0 || is_symbol(n, n->tokens[i - 1], '.'))))
 			return true;
 	return false;
@@ -271,7 +262,7 @@ static const char *write_factor(struct writing *w)
 		w->at++;
 	} else if (n->tokens[w->at].kind == RQL_TOKEN_NUMBER) {
 		name = write_integer(w);
-	} else if (called && IS_ANY(n, n->tokens[w->at], functions)) {
+	} else if (called && RQL_TOKEN_IS_ANY(n->sql, n->tokens[w->at], functions)) {
 		name = write_aggregate(w);
 		w->is_path = false;
 	} else if (!called) {

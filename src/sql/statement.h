@@ -92,5 +92,11 @@ struct rql_token {
 struct rql_token rql_token_next(const char *sql, uint32_t *position);
 /* WORD token equal to keyword, any case. */
 bool rql_token_is(const char *sql, struct rql_token token, const char *keyword);
+/* ... to one of them. */
+bool rql_token_is_any(const char *sql, struct rql_token token, const char *const *keywords, size_t count);
+#define RQL_TOKEN_IS_ANY(sql, token, keywords) \
+	rql_token_is_any(sql, token, keywords, sizeof(keywords) / sizeof *(keywords))
+/* SYMBOL token of this character. */
+bool rql_token_is_symbol(const char *sql, struct rql_token token, char c);
 
 #endif

@@ -200,6 +200,19 @@ bool rql_token_is(const char *sql, struct rql_token token, const char *keyword)
 	       strncasecmp(sql + token.start, keyword, token.length) == 0;
 }
 
+bool rql_token_is_any(const char *sql, struct rql_token token, const char *const *keywords, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (rql_token_is(sql, token, keywords[i]))
+			return true;
+	return false;
+}
+
+bool rql_token_is_symbol(const char *sql, struct rql_token token, char c)
+{
+	return token.kind == RQL_TOKEN_SYMBOL && token.length == 1 && sql[token.start] == c;
+}
+
 size_t rql_statement_split(const char *sql)
 {
 	uint32_t position = 0;
