@@ -58,6 +58,12 @@ struct rql_catalog {
 	_Atomic uint64_t structure_epoch;
 };
 
+/* rql_table_version of the name's tables. */
+static inline uint64_t rql_name_version_now(const struct rql_catalog *catalog, const struct rql_name_version *entry)
+{
+	return atomic_load(&entry->version) + atomic_load(&catalog->everything.version);
+}
+
 /* Both with names_lock held. Takes the arrays over; NULL: nobody knows them. Before the move that ends the write. */
 void rql_name_keep_changes(struct rql_catalog *catalog, struct rql_name_version *entry,
                            struct rql_row_changes *changes);

@@ -6,25 +6,20 @@
 
 #define MOST_ROWS (1u << 20) /* remembered of a name; older ones make room */
 
-static uint64_t version_of(const struct rql_catalog *catalog, const struct rql_name_version *entry)
+/* From this one on. */
+static void forget(struct rql_kept_changes **first)
 {
-	return atomic_load(&entry->version) + atomic_load(&catalog->everything.version);
-}
-
-static void free_kept(struct rql_kept_changes *kept)
-{
-	if (kept)
-		rql_row_changes_clear(&kept->changes);
-	free(kept);
+	while (*first) {
+		struct rql_kept_changes *next = (*first)->next;
+		rql_row_changes_clear(&(*first)->changes);
+		free(*first);
+		*first = next;
+	}
 }
 
 void rql_name_forget_changes(struct rql_name_version *entry)
 {
-	while (entry->changes) {
-		struct rql_kept_changes *next = entry->changes->next;
-		free_kept(entry->changes);
-		entry->changes = next;
-	}
+	forget(&entry->changes);
 }
 
 void rql_row_changes_clear(struct rql_row_changes *changes)
@@ -37,26 +32,22 @@ void rql_row_changes_clear(struct rql_row_changes *changes)
 /* Newest first. What has no room any more is as if nobody had known it. */
 static void make_room(struct rql_name_version *entry)
 {
+	struct rql_kept_changes **k = &entry->changes;
 	uint64_t rows = 0;
-	for (struct rql_kept_changes **k = &entry->changes; *k; k = &(*k)->next) {
+	for (; *k; k = &(*k)->next) {
 		rows += (*k)->changes.gone_count + (*k)->changes.renewed_count + 1; /* empty ones are not for nothing */
-		if (rows <= MOST_ROWS)
-			continue;
-		if (atomic_load(&entry->unknown) < (*k)->version)
-			atomic_store(&entry->unknown, (*k)->version);
-		while (*k) {
-			struct rql_kept_changes *next = (*k)->next;
-			free_kept(*k);
-			*k = next;
-		}
-		break;
+		if (rows > MOST_ROWS)
+			break;
 	}
+	if (*k && atomic_load(&entry->unknown) < (*k)->version)
+		atomic_store(&entry->unknown, (*k)->version);
+	forget(k);
 }
 
 void rql_name_keep_changes(struct rql_catalog *catalog, struct rql_name_version *entry, struct rql_row_changes *changes)
 {
 	struct rql_kept_changes *kept = changes ? calloc(1, sizeof *kept) : NULL;
-	const uint64_t version = version_of(catalog, entry) + 1; /* that the move will make */
+	const uint64_t version = rql_name_version_now(catalog, entry) + 1; /* that the move will make */
 	if (!kept) {
 		rql_name_forget_changes(entry);
 		atomic_store(&entry->unknown, version);
@@ -112,6 +103,6 @@ void rql_table_forget_changes(struct rql_catalog *catalog, const struct rql_tabl
 {
 	pthread_mutex_lock(&catalog->names_lock);
 	rql_name_forget_changes(table->entry);
-	atomic_store(&table->entry->unknown, version_of(catalog, table->entry));
+	atomic_store(&table->entry->unknown, rql_name_version_now(catalog, table->entry));
 	pthread_mutex_unlock(&catalog->names_lock);
 }

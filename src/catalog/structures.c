@@ -246,18 +246,22 @@ bool rql_structure_fresh(const struct rql_catalog *catalog, const struct rql_str
 	       !rql_structure_moved_table(catalog, s);
 }
 
+/* Columns of one table of which the greatest row id is known. */
+static bool has_rowids(const struct rql_structure *s)
+{
+	return s->reads == RQL_READS_STORE && s->state == RQL_STATE_READY && s->snapshot && s->table_count == 1 &&
+	       s->greatest_rowid != RQL_NO_ROWID;
+}
+
 bool rql_structure_follows(const struct rql_structure *s)
 {
-	return s->reads == RQL_READS_STORE && s->state == RQL_STATE_READY && s->snapshot && s->snapshot->ordered &&
-	       s->table_count == 1 && s->greatest_rowid != RQL_NO_ROWID &&
+	return has_rowids(s) && s->snapshot->ordered &&
 	       s->snapshot->rows + s->gap_count == (uint64_t)(s->greatest_rowid + 1);
 }
 
 bool rql_structure_appendable(struct rql_catalog *catalog, const struct rql_structure *s)
 {
-	return s->reads == RQL_READS_STORE && s->state == RQL_STATE_READY && s->snapshot && s->store &&
-	       s->table_count == 1 && s->greatest_rowid != RQL_NO_ROWID &&
-	       rql_table_version(catalog, s->tables[0]) != s->versions[0] &&
+	return has_rowids(s) && s->store && rql_table_version(catalog, s->tables[0]) != s->versions[0] &&
 	       (rql_table_only_grew(catalog, s->tables[0], s->versions[0]) ||
 	        (rql_structure_follows(s) && rql_table_followed(catalog, s->tables[0], s->versions[0])));
 }

@@ -90,7 +90,7 @@ void rql_table_name(const struct rql_table *table, const char **database, const 
 /* The sum of two counters that only grow moves whenever either does. */
 uint64_t rql_table_version(const struct rql_catalog *catalog, const struct rql_table *table)
 {
-	return atomic_load(&table->entry->version) + atomic_load(&catalog->everything.version);
+	return rql_name_version_now(catalog, table->entry);
 }
 
 bool rql_table_being_written(const struct rql_catalog *catalog, const struct rql_table *table)
@@ -193,7 +193,7 @@ enum move { MOVE_APPENDS, MOVE_CHANGES /* known rows */, MOVE_ANYTHING };
 static void name_move(struct rql_catalog *catalog, struct rql_name_version *entry, enum move move)
 {
 	if (move != MOVE_APPENDS)
-		atomic_store(&entry->rewritten, atomic_load(&entry->version) + atomic_load(&catalog->everything.version) + 1);
+		atomic_store(&entry->rewritten, rql_name_version_now(catalog, entry) + 1);
 	if (move == MOVE_ANYTHING)
 		rql_name_keep_changes(catalog, entry, NULL);
 	entry_move(catalog, entry);
@@ -227,13 +227,17 @@ static void names_begin(struct rql_catalog *catalog, const struct rql_write_set 
 	pthread_mutex_unlock(&catalog->names_lock);
 }
 
-static void names_end(struct rql_catalog *catalog, const struct rql_write_set *set, enum move move)
+/* changes: of MOVE_CHANGES, of the set's only name; NULL: nobody knows them after all. */
+static void names_end(struct rql_catalog *catalog, const struct rql_write_set *set, enum move move,
+                      struct rql_row_changes *changes)
 {
 	pthread_mutex_lock(&catalog->names_lock);
 	for (uint32_t i = 0; i < set->count; i++) {
 		struct rql_name_version *entry = *name_slot(catalog, set->names[i]);
 		if (!entry)
 			continue; /* write_begin had no memory for it: the catalog is `lost` */
+		if (move == MOVE_CHANGES)
+			rql_name_keep_changes(catalog, entry, set->count == 1 ? changes : NULL);
 		name_move(catalog, entry, move);
 		if (atomic_load(&entry->writers) > 0)
 			atomic_fetch_sub(&entry->writers, 1);
@@ -254,7 +258,7 @@ void rql_catalog_write_begin(struct rql_catalog *catalog, const struct rql_write
 void rql_catalog_write_end(struct rql_catalog *catalog, const struct rql_write_set *set)
 {
 	if (!set->everything) {
-		names_end(catalog, set, MOVE_ANYTHING);
+		names_end(catalog, set, MOVE_ANYTHING, NULL);
 		return;
 	}
 	everything_move(catalog);
@@ -274,7 +278,7 @@ void rql_catalog_write_end_appending(struct rql_catalog *catalog, const struct r
 	if (set->everything)
 		rql_catalog_write_end(catalog, set);
 	else
-		names_end(catalog, set, MOVE_APPENDS);
+		names_end(catalog, set, MOVE_APPENDS, NULL);
 }
 
 void rql_catalog_write_begin_known(struct rql_catalog *catalog, const struct rql_write_set *set)
@@ -288,16 +292,10 @@ void rql_catalog_write_begin_known(struct rql_catalog *catalog, const struct rql
 void rql_catalog_write_end_known(struct rql_catalog *catalog, const struct rql_write_set *set,
                                  struct rql_row_changes *changes)
 {
-	if (!changes || set->everything || set->count != 1) {
+	if (set->everything)
 		rql_catalog_write_end(catalog, set);
-		return;
-	}
-	pthread_mutex_lock(&catalog->names_lock);
-	struct rql_name_version *entry = *name_slot(catalog, set->names[0]);
-	if (entry)
-		rql_name_keep_changes(catalog, entry, changes);
-	pthread_mutex_unlock(&catalog->names_lock);
-	names_end(catalog, set, MOVE_CHANGES);
+	else
+		names_end(catalog, set, MOVE_CHANGES, changes);
 }
 
 bool rql_tables_unmoved(const struct rql_catalog *catalog, const struct rql_table_seen *tables, uint32_t count)
