@@ -3,8 +3,9 @@
 
 const char *rql_device_refused(const struct rql_settings *settings, const struct rql_device *device, enum rql_unit unit)
 {
-	if (!device->units[unit])
-		return device->missing[unit] ? device->missing[unit] : "it has no such unit";
+	const char *lacks = rql_device_lacks(device, unit);
+	if (lacks)
+		return lacks;
 	if (settings->only && settings->only != device)
 		return "rayql_device names another device";
 	/* Slower than the CPU that it runs on, so only tests and the curious want it. */

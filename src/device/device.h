@@ -7,6 +7,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include "util/simd.h"
 #include "util/status.h"
@@ -118,6 +119,12 @@ struct rql_devices {
 	void *vulkan;              /* of src/device/vulkan */
 	struct rql_devices_lock *lock;
 };
+
+/* Why the unit is not there; NULL: it is. */
+static inline const char *rql_device_lacks(const struct rql_device *device, enum rql_unit unit)
+{
+	return device->units[unit] ? NULL : device->missing[unit] ? device->missing[unit] : "the device lacks the unit";
+}
 
 /* threads: as rql_pool_new. Never fails for a missing GPU. Reads the kept profile or measures the short form. */
 rql_status rql_devices_open(unsigned threads, struct rql_devices **out, struct rql_error *err) RQL_MUST_CHECK;

@@ -118,6 +118,21 @@ static inline bool rql_method_takes(const struct rql_method *method, const struc
 	       (!request->under.method || method->takes_rows);
 }
 
+/* What `offer` says: all, or nothing for this reason. */
+static inline enum rql_offer rql_offer_unless(const char *why, const char **reason)
+{
+	if (why && reason)
+		*reason = why;
+	return why ? RQL_OFFER_NO : RQL_OFFER_FULL;
+}
+
+/* The kernels of what rows come from, where the method has any that are looked for. */
+static inline rql_status rql_columns_kernels(const struct rql_columns_source *from, rql_see_kernel *see, void *state,
+                                             struct rql_error *err)
+{
+	return from->method->kernels ? from->method->kernels(from->prepared, see, state, err) : RQL_OK;
+}
+
 /* NULL-terminated list of every method compiled in. */
 const struct rql_method *const *rql_methods(void);
 

@@ -15,7 +15,7 @@ static void price(const struct rql_prepared *p, const struct rql_device *device,
 
 static rql_status kernels(const struct rql_prepared *p, rql_see_kernel *see, void *state, struct rql_error *err)
 {
-	return p->of.method->kernels ? p->of.method->kernels(p->of.prepared, see, state, err) : RQL_OK;
+	return rql_columns_kernels(&p->of, see, state, err);
 }
 
 static struct rql_stage *stage(const struct rql_prepared *p)

@@ -89,6 +89,16 @@ static bool fits(struct rql_stage *stage, const struct rql_stage_context *contex
 	return all;
 }
 
+/* Over the COLUMNS of the inputs' contexts. */
+static rql_status open_on(struct rql_stage *stage, struct rql_stage_context *const *inputs, struct rql_stage_context **out,
+                          struct rql_error *err)
+{
+	struct rql_columns_port ports[RQL_STAGE_INPUTS_MAX];
+	for (uint32_t i = 0; i < stage->input_count; i++)
+		stage->inputs[i]->ops->columns(stage->inputs[i], inputs[i], &ports[i]);
+	return stage->ops->open_on(stage, stage->device, ports, out, err);
+}
+
 /* The inputs' first: what a stage needs follows from what they have room for. */
 static rql_status open_context(struct rql_stage *stage, struct rql_stage_context **out, struct rql_error *err)
 {
@@ -100,7 +110,7 @@ static rql_status open_context(struct rql_stage *stage, struct rql_stage_context
 		pthread_mutex_unlock(&stage->inputs[i]->lock);
 	}
 	if (status == RQL_OK)
-		status = stage->ops->open(stage, inputs, &context, err);
+		status = stage->ops->open ? stage->ops->open(stage, inputs, &context, err) : open_on(stage, inputs, &context, err);
 	for (uint32_t i = 0; i < stage->input_count; i++) {
 		if (context)
 			context->inputs[i] = inputs[i];
@@ -190,15 +200,6 @@ static void give_context(struct rql_stage *stage, struct rql_stage_context *cont
 	close_context(stage, context);
 }
 
-rql_status rql_stage_open(struct rql_stage *stage, rql_stage_open_on *open, struct rql_stage_context *const *inputs,
-                          struct rql_stage_context **out, struct rql_error *err)
-{
-	struct rql_columns_port ports[RQL_STAGE_INPUTS_MAX];
-	for (uint32_t i = 0; i < stage->input_count; i++)
-		stage->inputs[i]->ops->columns(stage->inputs[i], inputs[i], &ports[i]);
-	return open(stage, stage->device, ports, out, err);
-}
-
 /* ---- rehearsals ---- */
 
 void rql_stage_next_columns(const struct rql_stage *stage, struct rql_columns_port *out)
@@ -212,8 +213,7 @@ void rql_stage_next_columns(const struct rql_stage *stage, struct rql_columns_po
 }
 
 /* The context is opened, recorded and closed as in a run. lock held. */
-static rql_status rehearse(struct rql_stage *stage, rql_stage_open_on *open, struct rql_rehearsal *rehearsal,
-                           struct rql_error *err)
+static rql_status rehearse(struct rql_stage *stage, struct rql_rehearsal *rehearsal, struct rql_error *err)
 {
 	struct rql_device *device = rql_rehearsal_device(rehearsal);
 	struct rql_columns_port inputs[RQL_STAGE_INPUTS_MAX];
@@ -223,7 +223,7 @@ static rql_status rehearse(struct rql_stage *stage, rql_stage_open_on *open, str
 	for (uint32_t i = 0; i < stage->input_count; i++)
 		inputs[i].values = inputs[i].count = rql_rehearsal_buffer(rehearsal);
 	RQL_TRY(rql_commands_new(device, 0, &commands, err));
-	rql_status status = open(stage, device, inputs, &context, err);
+	rql_status status = stage->ops->open_on(stage, device, inputs, &context, err);
 	if (status == RQL_OK)
 		status = stage->ops->record(stage, context, commands, err);
 	if (status == RQL_OK)
@@ -234,13 +234,12 @@ static rql_status rehearse(struct rql_stage *stage, rql_stage_open_on *open, str
 	return status;
 }
 
-rql_status rql_stage_rehearse(struct rql_stage *stage, rql_stage_open_on *open, rql_see_kernel *see, void *state,
-                              struct rql_error *err)
+rql_status rql_stage_rehearse(struct rql_stage *stage, rql_see_kernel *see, void *state, struct rql_error *err)
 {
 	struct rql_rehearsal *rehearsal;
 	RQL_TRY(rql_rehearsal_new(stage->device, see, state, &rehearsal, err));
 	pthread_mutex_lock(&stage->lock);
-	rql_status status = rehearse(stage, open, rehearsal, err);
+	rql_status status = rehearse(stage, rehearsal, err);
 	pthread_mutex_unlock(&stage->lock);
 	rql_rehearsal_free(rehearsal);
 	return status;

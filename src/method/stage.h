@@ -64,9 +64,12 @@ struct rql_stage_ops {
 	 * all that is read is its inputs'. */
 	rql_status (*place)(struct rql_stage *stage, struct rql_progress *progress, bool *nothing, struct rql_error *err);
 	/* Makes a context's memory, at rest in the queue's order; after an error the stage closes what *out has. inputs: the
-	 * contexts that will be its inputs'. Locked. */
+	 * contexts that will be its inputs'. Locked. NULL: open_on does it. */
 	rql_status (*open)(struct rql_stage *stage, struct rql_stage_context *const *inputs, struct rql_stage_context **out,
 	                   struct rql_error *err);
+	/* The same over COLUMNS of the inputs, on whatever device: also for a rehearsal. */
+	rql_status (*open_on)(struct rql_stage *stage, struct rql_device *device, const struct rql_columns_port *inputs,
+	                      struct rql_stage_context **out, struct rql_error *err);
 	/* Frees the memory and the context itself. */
 	void (*close)(struct rql_stage *stage, struct rql_stage_context *context);
 	/* Is the context as large as the next run needs it? Locked. NULL: it is, unless an input has grown, with which it is
@@ -122,18 +125,11 @@ rql_status rql_stage_init(struct rql_stage *stage, const struct rql_stage_ops *o
 void rql_stage_clear(struct rql_stage *stage);
 /* Records what a run over `input` leaves before this stage's own passes. */
 void rql_stage_read(struct rql_stage *stage, struct rql_stage *input);
-/* Opens a context on a device, over COLUMNS of the stage's inputs; else as `open` of the ops. */
-typedef rql_status rql_stage_open_on(struct rql_stage *stage, struct rql_device *device,
-                                     const struct rql_columns_port *inputs, struct rql_stage_context **out,
-                                     struct rql_error *err);
-/* The COLUMNS of the inputs' contexts; the ops' `open` then. */
-rql_status rql_stage_open(struct rql_stage *stage, rql_stage_open_on *open, struct rql_stage_context *const *inputs,
-                          struct rql_stage_context **out, struct rql_error *err) RQL_MUST_CHECK;
 /* The COLUMNS that its inputs' next contexts would have, without buffers. Their locks are taken. */
 void rql_stage_next_columns(const struct rql_stage *stage, struct rql_columns_port *out);
-/* Shows the kernels of the stage's own passes, by a rehearsal over inputs of the room that they would have now. Not for
- * stages whose recordings need what `place` makes. */
-rql_status rql_stage_rehearse(struct rql_stage *stage, rql_stage_open_on *open, rql_see_kernel *see, void *state,
+/* Shows the kernels of the stage's own passes, by a rehearsal over inputs of the room that they would have now. For stages
+ * that open_on, and whose recordings need nothing that `place` makes. */
+rql_status rql_stage_rehearse(struct rql_stage *stage, rql_see_kernel *see, void *state,
                               struct rql_error *err) RQL_MUST_CHECK;
 /* Places, submits, waits, and again when something was too small; then takes. What was started is waited for first. */
 rql_status rql_stage_run(struct rql_stage *stage, const struct rql_run *run, void *own, struct rql_port *out,

@@ -49,12 +49,6 @@ static rql_status open_on(struct rql_stage *stage, struct rql_device *device, co
 	                            &x->starts, err);
 }
 
-static rql_status open_context(struct rql_stage *stage, struct rql_stage_context *const *inputs,
-                               struct rql_stage_context **out, struct rql_error *err)
-{
-	return rql_stage_open(stage, open_on, inputs, out, err);
-}
-
 static void close_context(struct rql_stage *stage, struct rql_stage_context *base)
 {
 	struct context *x = (struct context *)base;
@@ -131,7 +125,7 @@ static uint64_t bytes_of(const struct rql_stage *stage)
 }
 
 static const struct rql_stage_ops ops = {
-	.open = open_context, .close = close_context, .record = record, .columns = columns, .bytes = bytes_of};
+	.open_on = open_on, .close = close_context, .record = record, .columns = columns, .bytes = bytes_of};
 
 /* ---- the method ---- */
 
@@ -157,12 +151,9 @@ static const char *refusal(const struct rql_request *request)
 
 static enum rql_offer offer(const struct rql_request *request, const struct rql_device *device, const char **reason)
 {
-	const char *why = device->units[RQL_UNIT_COMPUTE] ? refusal(request)
-	                  : device->missing[RQL_UNIT_COMPUTE] ? device->missing[RQL_UNIT_COMPUTE]
-	                                                      : "the device has no compute unit";
-	if (why && reason)
-		*reason = why;
-	return why ? RQL_OFFER_NO : RQL_OFFER_FULL;
+	const char *why = rql_device_lacks(device, RQL_UNIT_COMPUTE);
+	why = why ? why : refusal(request);
+	return rql_offer_unless(why, reason);
 }
 
 static rql_status prepare(const struct rql_request *request, struct rql_device *device, struct rql_prepared **out,
@@ -203,9 +194,8 @@ static void price(const struct rql_prepared *p, const struct rql_device *device,
 static rql_status kernels(const struct rql_prepared *p, rql_see_kernel *see, void *state, struct rql_error *err)
 {
 	for (uint32_t i = 0; i < p->of.count; i++)
-		if (p->of.of[i].method->kernels)
-			RQL_TRY(p->of.of[i].method->kernels(p->of.of[i].prepared, see, state, err));
-	return rql_stage_rehearse(rql_prepared_stage(p), open_on, see, state, err);
+		RQL_TRY(rql_columns_kernels(&p->of.of[i], see, state, err));
+	return rql_stage_rehearse(rql_prepared_stage(p), see, state, err);
 }
 
 static void free_prepared(struct rql_prepared *p)

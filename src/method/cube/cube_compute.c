@@ -241,16 +241,12 @@ static const struct rql_cube_unit_ops ops = {
 
 static enum rql_offer offer(const struct rql_request *request, const struct rql_device *device, const char **reason)
 {
-	const char *why = NULL;
-	if (!device->units[RQL_UNIT_COMPUTE])
-		why = device->missing[RQL_UNIT_COMPUTE] ? device->missing[RQL_UNIT_COMPUTE] : "the device has no compute unit";
+	const char *why = rql_device_lacks(device, RQL_UNIT_COMPUTE);
 	if (!why)
 		why = rql_cube_gpu_refusal(request, device);
 	if (!why)
 		rql_cube_is_placed((const struct rql_cube *)request->relation, device, RQL_CUBE_ARRAYS, NULL, &why);
-	if (why && reason)
-		*reason = why;
-	return why ? RQL_OFFER_NO : RQL_OFFER_FULL;
+	return rql_offer_unless(why, reason);
 }
 
 static void free_prepared(struct rql_prepared *prepared)

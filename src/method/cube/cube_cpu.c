@@ -397,9 +397,7 @@ const char *rql_cube_refusal(const struct rql_request *request)
 static enum rql_offer offer(const struct rql_request *request, const struct rql_device *device, const char **reason)
 {
 	const char *why = !device->units[RQL_UNIT_CPU] ? "the device is not a CPU" : rql_cube_refusal(request);
-	if (why && reason)
-		*reason = why;
-	return why ? RQL_OFFER_NO : RQL_OFFER_FULL;
+	return rql_offer_unless(why, reason);
 }
 
 static void free_prepared(struct rql_prepared *prepared)

@@ -304,18 +304,14 @@ static const struct rql_cube_unit_ops ops = {
 static enum rql_offer offer(const struct rql_request *request, const struct rql_device *device, const char **reason)
 {
 	const struct rql_cube *cube = (const struct rql_cube *)request->relation;
-	const char *why = NULL;
-	if (!device->units[RQL_UNIT_RT])
-		why = device->missing[RQL_UNIT_RT] ? device->missing[RQL_UNIT_RT] : "the device has no rt unit";
+	const char *why = rql_device_lacks(device, RQL_UNIT_RT);
 	if (!why)
 		why = rql_cube_gpu_refusal(request, device);
 	if (!why)
 		rql_cube_is_placed(cube, device, RQL_CUBE_ARRAYS, NULL, &why);
 	if (!why)
 		rql_cube_is_placed(cube, device, RQL_CUBE_RT, NULL, &why);
-	if (why && reason)
-		*reason = why;
-	return why ? RQL_OFFER_NO : RQL_OFFER_FULL;
+	return rql_offer_unless(why, reason);
 }
 
 static void free_prepared(struct rql_prepared *prepared)

@@ -151,12 +151,6 @@ static rql_status open_on(struct rql_stage *stage, struct rql_device *device, co
 	return p->unit->open(device, &x->by, &x->own, err);
 }
 
-static rql_status open_context(struct rql_stage *stage, struct rql_stage_context *const *inputs,
-                               struct rql_stage_context **out, struct rql_error *err)
-{
-	return rql_stage_open(stage, open_on, inputs, out, err);
-}
-
 static void close_context(struct rql_stage *stage, struct rql_stage_context *base)
 {
 	struct context *x = (struct context *)base;
@@ -311,7 +305,7 @@ static void tell(const struct rql_stage *stage, const struct rql_stage_context *
 }
 
 static const struct rql_stage_ops ops = {.place = place,
-                                         .open = open_context,
+                                         .open_on = open_on,
                                          .close = close_context,
                                          .fits = fits,
                                          .record = record,
@@ -335,16 +329,12 @@ static bool many_groups(const struct rql_request *request)
 enum rql_offer rql_group_offer(const struct rql_request *request, const struct rql_device *device,
                                const struct rql_group_unit *unit, const char **reason)
 {
-	const char *why = NULL;
-	if (!device->units[unit->unit])
-		why = device->missing[unit->unit] ? device->missing[unit->unit] : "the device lacks the unit";
-	else if (request->wants == RQL_PORT_COLUMNS && !request->group_output_count)
+	const char *why = rql_device_lacks(device, unit->unit);
+	if (!why && request->wants == RQL_PORT_COLUMNS && !request->group_output_count)
 		return RQL_OFFER_NO; /* whoever gives rows says why not */
-	else if (unit->for_many && !many_groups(request))
+	if (!why && unit->for_many && !many_groups(request))
 		why = "few groups are possible, which need no partitions";
-	if (why && reason)
-		*reason = why;
-	return why ? RQL_OFFER_NO : RQL_OFFER_FULL;
+	return rql_offer_unless(why, reason);
 }
 
 /* The first method of the device's compute unit that leaves the rows there. It takes over what they are read from. */
@@ -457,10 +447,9 @@ void rql_group_price(const struct rql_prepared *p, const struct rql_device *devi
 
 rql_status rql_group_kernels(const struct rql_prepared *p, rql_see_kernel *see, void *state, struct rql_error *err)
 {
-	if (p->rows.method->kernels)
-		RQL_TRY(p->rows.method->kernels(p->rows.prepared, see, state, err));
+	RQL_TRY(rql_columns_kernels(&p->rows, see, state, err));
 	/* Drawing is not looked for: its pipelines are of other kinds. */
-	return p->unit->unit == RQL_UNIT_COMPUTE ? rql_stage_rehearse(rql_prepared_stage(p), open_on, see, state, err) : RQL_OK;
+	return p->unit->unit == RQL_UNIT_COMPUTE ? rql_stage_rehearse(rql_prepared_stage(p), see, state, err) : RQL_OK;
 }
 
 uint64_t rql_group_bytes(const struct rql_prepared *p)

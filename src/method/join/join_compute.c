@@ -164,12 +164,6 @@ static rql_status open_on(struct rql_stage *stage, struct rql_device *device, co
 	return p->unit->open(device, &x->join, &x->own, err);
 }
 
-static rql_status open_context(struct rql_stage *stage, struct rql_stage_context *const *inputs,
-                               struct rql_stage_context **out, struct rql_error *err)
-{
-	return rql_stage_open(stage, open_on, inputs, out, err);
-}
-
 static void close_context(struct rql_stage *stage, struct rql_stage_context *base)
 {
 	struct context *x = (struct context *)base;
@@ -242,7 +236,7 @@ static uint64_t bytes_of(const struct rql_stage *stage)
 }
 
 static const struct rql_stage_ops ops = {.place = place,
-                                         .open = open_context,
+                                         .open_on = open_on,
                                          .close = close_context,
                                          .fits = fits,
                                          .record = record,
@@ -324,16 +318,12 @@ static const char *refusal(const struct rql_request *request)
 enum rql_offer rql_join_offer(const struct rql_request *request, const struct rql_device *device,
                               const struct rql_join_unit *unit, const char **reason)
 {
-	const char *why = NULL;
-	if (!device->units[unit->unit])
-		why = device->missing[unit->unit] ? device->missing[unit->unit] : "the device lacks the unit";
+	const char *why = rql_device_lacks(device, unit->unit);
 	if (!why)
 		why = refusal(request);
 	if (!why && unit->refusal)
 		why = unit->refusal(request, device);
-	if (why && reason)
-		*reason = why;
-	return why ? RQL_OFFER_NO : RQL_OFFER_FULL;
+	return rql_offer_unless(why, reason);
 }
 
 rql_status rql_join_prepare(const struct rql_request *request, struct rql_device *device, const struct rql_join_unit *unit,
@@ -395,10 +385,9 @@ rql_status rql_join_kernels(const struct rql_prepared *p, rql_see_kernel *see, v
 {
 	const struct rql_columns_source *sides[] = {&p->pair.probe, &p->pair.build};
 	for (uint32_t s = 0; s < 2; s++)
-		if (sides[s]->method->kernels)
-			RQL_TRY(sides[s]->method->kernels(sides[s]->prepared, see, state, err));
+		RQL_TRY(rql_columns_kernels(sides[s], see, state, err));
 	/* Drawing is not looked for: its pipelines are of other kinds. */
-	return p->unit->unit == RQL_UNIT_COMPUTE ? rql_stage_rehearse(rql_prepared_stage(p), open_on, see, state, err) : RQL_OK;
+	return p->unit->unit == RQL_UNIT_COMPUTE ? rql_stage_rehearse(rql_prepared_stage(p), see, state, err) : RQL_OK;
 }
 
 void rql_join_free(struct rql_prepared *p)

@@ -53,12 +53,6 @@ static rql_status open_on(struct rql_stage *stage, struct rql_device *device, co
 	return x->finds_first ? rql_materialise_top_open(m, device, &x->in, &x->top, err) : RQL_OK;
 }
 
-static rql_status open_context(struct rql_stage *stage, struct rql_stage_context *const *inputs,
-                               struct rql_stage_context **out, struct rql_error *err)
-{
-	return rql_stage_open(stage, open_on, inputs, out, err);
-}
-
 static void close_context(struct rql_stage *stage, struct rql_stage_context *base)
 {
 	struct context *x = (struct context *)base;
@@ -124,7 +118,7 @@ static uint64_t bytes_of(const struct rql_stage *stage)
 	return rql_materialise_top_pays(&p->m, p->from.rows) ? rql_materialise_top_bytes(&p->m, rql_form_room(p->from.rows)) : 0;
 }
 
-static const struct rql_stage_ops ops = {.open = open_context,
+static const struct rql_stage_ops ops = {.open_on = open_on,
                                          .close = close_context,
                                          .record = record,
                                          .take = take,
@@ -175,12 +169,9 @@ static const char *refusal(const struct rql_request *request)
 
 static enum rql_offer offer(const struct rql_request *request, const struct rql_device *device, const char **reason)
 {
-	const char *why = device->units[RQL_UNIT_COMPUTE] ? refusal(request)
-	                  : device->missing[RQL_UNIT_COMPUTE] ? device->missing[RQL_UNIT_COMPUTE]
-	                                                      : "the device has no compute unit";
-	if (why && reason)
-		*reason = why;
-	return why ? RQL_OFFER_NO : RQL_OFFER_FULL;
+	const char *why = rql_device_lacks(device, RQL_UNIT_COMPUTE);
+	why = why ? why : refusal(request);
+	return rql_offer_unless(why, reason);
 }
 
 static rql_status prepare(const struct rql_request *request, struct rql_device *device, struct rql_prepared **out,
@@ -247,9 +238,8 @@ static void price(const struct rql_prepared *p, const struct rql_device *device,
 
 static rql_status kernels(const struct rql_prepared *p, rql_see_kernel *see, void *state, struct rql_error *err)
 {
-	if (p->from.method->kernels)
-		RQL_TRY(p->from.method->kernels(p->from.prepared, see, state, err));
-	return rql_stage_rehearse(rql_prepared_stage(p), open_on, see, state, err);
+	RQL_TRY(rql_columns_kernels(&p->from, see, state, err));
+	return rql_stage_rehearse(rql_prepared_stage(p), see, state, err);
 }
 
 static rql_status run(const struct rql_prepared *prepared, struct rql_device *device, const struct rql_run *how,

@@ -99,8 +99,8 @@ static rql_status kernels(const struct rql_prepared *prepared, rql_see_kernel *s
 	pthread_mutex_lock(&p->stage.lock);
 	rql_status status = see_kernels(p, see, state, err);
 	pthread_mutex_unlock(&p->stage.lock);
-	if (status == RQL_OK && p->from.method && p->from.method->kernels)
-		status = p->from.method->kernels(p->from.prepared, see, state, err);
+	if (status == RQL_OK && p->from.method)
+		status = rql_columns_kernels(&p->from, see, state, err);
 	if (status == RQL_OK && p->under.method && p->under.method->kernels)
 		status = p->under.method->kernels(p->under.prepared, see, state, err);
 	return status;
@@ -535,9 +535,7 @@ static enum rql_offer offer(const struct rql_request *request, const struct rql_
 	if (!why && request->wants == RQL_PORT_BATCH)
 		return rql_scan_list_offer(request, device, reason);
 	why = why ? why : rql_scan_compute_refusal(request, device);
-	if (why && reason)
-		*reason = why;
-	return why ? RQL_OFFER_NO : RQL_OFFER_FULL;
+	return rql_offer_unless(why, reason);
 }
 
 static void free_prepared(struct rql_prepared *p)

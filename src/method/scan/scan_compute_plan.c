@@ -109,9 +109,9 @@ static const char *refuse_checks(const struct rql_request *r)
 
 const char *rql_scan_compute_refusal(const struct rql_request *r, const struct rql_device *device)
 {
-	const char *why = NULL;
-	if (!device->units[RQL_UNIT_COMPUTE])
-		return device->missing[RQL_UNIT_COMPUTE] ? device->missing[RQL_UNIT_COMPUTE] : "the device has no compute unit";
+	const char *why = rql_device_lacks(device, RQL_UNIT_COMPUTE);
+	if (why)
+		return why;
 	if (!rql_scan_workgroup(&device->limits))
 		return "the device's workgroups, or their shared memory, are too small for scans";
 	if (r->keyed)

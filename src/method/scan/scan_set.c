@@ -56,12 +56,6 @@ static rql_status open_on(struct rql_stage *stage, struct rql_device *device, co
 	return rql_stage_buffer_new(device, COUNT_BYTES + SEEN_BYTES, RQL_MEMORY_READBACK, "what a map has", &x->seen, err);
 }
 
-static rql_status open_context(struct rql_stage *stage, struct rql_stage_context *const *inputs,
-                               struct rql_stage_context **out, struct rql_error *err)
-{
-	return rql_stage_open(stage, open_on, inputs, out, err);
-}
-
 static void close_context(struct rql_stage *stage, struct rql_stage_context *base)
 {
 	struct context *x = (struct context *)base;
@@ -158,7 +152,7 @@ static uint64_t bytes_of(const struct rql_stage *stage)
 	return bits_bytes(rql_stage_prepared(stage)) + SEEN_BYTES;
 }
 
-static const struct rql_stage_ops ops = {.open = open_context,
+static const struct rql_stage_ops ops = {.open_on = open_on,
                                          .close = close_context,
                                          .fits = fits,
                                          .record = record,
@@ -167,11 +161,9 @@ static const struct rql_stage_ops ops = {.open = open_context,
 
 /* ---- the method ---- */
 
-static const char *refusal(const struct rql_request *request, const struct rql_device *device)
+static const char *refusal(const struct rql_request *request)
 {
 	const struct rql_store_snapshot *form = request->from.form;
-	if (!device->units[RQL_UNIT_COMPUTE])
-		return device->missing[RQL_UNIT_COMPUTE] ? device->missing[RQL_UNIT_COMPUTE] : "the device has no compute unit";
 	if (!request->from.method || !request->from.method->stage || form != request->snapshot)
 		return "no rows come in";
 	if (form->column_count != 1 || form->columns[0].kind != RQL_STORE_INTEGER || !rql_form_bits(&form->columns[0]))
@@ -183,10 +175,9 @@ static const char *refusal(const struct rql_request *request, const struct rql_d
 
 static enum rql_offer offer(const struct rql_request *request, const struct rql_device *device, const char **reason)
 {
-	const char *why = refusal(request, device);
-	if (why && reason)
-		*reason = why;
-	return why ? RQL_OFFER_NO : RQL_OFFER_FULL;
+	const char *why = rql_device_lacks(device, RQL_UNIT_COMPUTE);
+	why = why ? why : refusal(request);
+	return rql_offer_unless(why, reason);
 }
 
 static rql_status prepare(const struct rql_request *request, struct rql_device *device, struct rql_prepared **out,
@@ -229,9 +220,8 @@ static void price(const struct rql_prepared *p, const struct rql_device *device,
 
 static rql_status kernels(const struct rql_prepared *p, rql_see_kernel *see, void *state, struct rql_error *err)
 {
-	if (p->from.method->kernels)
-		RQL_TRY(p->from.method->kernels(p->from.prepared, see, state, err));
-	return rql_stage_rehearse(rql_prepared_stage(p), open_on, see, state, err);
+	RQL_TRY(rql_columns_kernels(&p->from, see, state, err));
+	return rql_stage_rehearse(rql_prepared_stage(p), see, state, err);
 }
 
 static rql_status run(const struct rql_prepared *prepared, struct rql_device *device, const struct rql_run *how,
