@@ -202,6 +202,11 @@ static inline int64_t rql_pair_key(const struct rql_key_pair *pair, int64_t valu
 	return (int64_t)(((uint64_t)value - (uint64_t)pair->least) * pair->second_span +
 	                 ((uint64_t)second - (uint64_t)pair->second_least));
 }
+static inline void rql_pair_split(const struct rql_key_pair *pair, int64_t key, int64_t *value, int64_t *second)
+{
+	*value = (int64_t)((uint64_t)pair->least + (uint64_t)key / pair->second_span);
+	*second = (int64_t)((uint64_t)pair->second_least + (uint64_t)key % pair->second_span);
+}
 
 /* ---- keys and values ---- */
 /* A part of the group number: a row's key code in [0, key_count). NULL is a key like others. */

@@ -5,8 +5,7 @@
 
 #include "util/strbuf.h"
 
-/* The user has asked for it: the run waits. */
-static bool is_forced(const struct rql_planning *p)
+bool rql_await_is_forced(const struct rql_planning *p)
 {
 	const struct rql_settings *s = p->ctx->settings;
 	return s->force || s->unit_forced || s->only;
@@ -15,7 +14,7 @@ static bool is_forced(const struct rql_planning *p)
 void rql_await_devices(struct rql_planning *p, bool wait)
 {
 	const struct rql_plan_context *ctx = p->ctx;
-	if (wait || is_forced(p) || !ctx->devices_open) {
+	if (wait || rql_await_is_forced(p) || !ctx->devices_open) {
 		rql_devices_find(ctx->devices);
 		return;
 	}
@@ -31,7 +30,7 @@ bool rql_await_device(const struct rql_planning *p, struct rql_device *device, b
 {
 	const struct rql_plan_context *ctx = p->ctx;
 	return device->kind == RQL_DEVICE_CPU || !ctx->device_ready ||
-	       ctx->device_ready(ctx->load_state, device, wait || is_forced(p));
+	       ctx->device_ready(ctx->load_state, device, wait || rql_await_is_forced(p));
 }
 
 struct looking {
@@ -57,7 +56,7 @@ bool rql_await_price(const struct rql_planning *p, const struct rql_method *meth
 {
 	struct looking l = {.device = device};
 	struct rql_error why = {0};
-	if (is_forced(p) || !method->kernels)
+	if (rql_await_is_forced(p) || !method->kernels)
 		return true;
 	const bool possible = method->kernels(prepared, look, &l, &why) == RQL_OK;
 	cost->compile_ns = l.missing * device->profile.scan.compile_ns;

@@ -7,6 +7,8 @@
 
 #include "plan/leaf.h"
 
+/* Has the user named what is to run, so that the run waits? */
+bool rql_await_is_forced(const struct rql_planning *p);
 /* GPUs that are not open: without a wish for one they are opened in the background, and the plan is made again once they
  * are there (rql_plan.awaited). wait: they are listed when this returns, as for a session that names unit, device or
  * method. */

@@ -2,9 +2,11 @@
 #include "plan/index_reduction.h"
 
 #include "bind/block/price_host.h"
+#include "bind/normal/stability.h"
 #include "flow/join_keys.h"
 #include "plan/price_rows.h"
 #include "plan/scan_index.h"
+#include "plan/scan_reduction.h"
 #include "sql/rel_edit.h"
 
 /* ---- what there is ---- */
@@ -80,35 +82,6 @@ bool rql_look_ups_pay(const struct rql_planning *p, double keys, uint64_t rows)
 
 /* ---- joins ---- */
 
-static bool is_repeatable_expr(const struct rql_expr *e)
-{
-	static const char *const names[] = {"sum", "avg", "min", "max", "count", "count_star"};
-	bool same = e->kind != RQL_EXPR_AGGREGATE && e->kind != RQL_EXPR_WINDOW;
-	for (size_t i = 0; i < sizeof names / sizeof *names && e->kind == RQL_EXPR_AGGREGATE; i++)
-		same |= !strcmp(e->name, names[i]);
-	for (uint32_t i = 0; i < e->child_count && same; i++) {
-		const enum rql_type_id type = e->children[i]->type.id;
-		same = is_repeatable_expr(e->children[i]) && /* sums of reals depend on the order of additions */
-		       (e->kind != RQL_EXPR_AGGREGATE || (type != RQL_TYPE_FLOAT && type != RQL_TYPE_DOUBLE));
-	}
-	return same;
-}
-
-/* Does it give the same rows when it is read twice, for its keys and by the join? Not when it takes any of several: the
- * first rows of equal ones, any_value, one of equally near. What a function may do is known before (check_stable). */
-static bool is_repeatable(const struct rql_rel *rel)
-{
-	bool same = rel->kind == RQL_REL_GET || rel->kind == RQL_REL_FILTER || rel->kind == RQL_REL_PROJECT ||
-	            rel->kind == RQL_REL_AGGREGATE || rel->kind == RQL_REL_DISTINCT || rel->kind == RQL_REL_VALUES ||
-	            (rel->kind == RQL_REL_JOIN && rel->join != RQL_JOIN_ASOF && rel->join != RQL_JOIN_ASOF_LEFT &&
-	             rel->join != RQL_JOIN_SINGLE);
-	for (uint32_t i = 0; i < rel->expr_count && same; i++)
-		same = is_repeatable_expr(rel->exprs[i]);
-	for (uint32_t i = 0; i < rel->child_count && same; i++)
-		same = is_repeatable(rel->children[i]);
-	return same;
-}
-
 /* May rows of this child be dropped that have none of the other one's keys? */
 static bool may_drop(enum rql_join_type join, uint32_t child)
 {
@@ -128,14 +101,6 @@ static bool may_drop(enum rql_join_type join, uint32_t child)
 	default:
 		return false;
 	}
-}
-
-static bool is_few_keys(const struct rql_planning *p, const struct rql_rel *rel)
-{
-	const struct rql_reduction *r = p->reductions;
-	while (r && r->keys != rel)
-		r = r->next;
-	return r != NULL;
 }
 
 static void add_key(struct rql_block_side *side, const struct rql_join_keys *keys, uint32_t child, uint32_t k)
@@ -212,10 +177,9 @@ static rql_status reduce(struct rql_planning *p, const struct rql_rel *other, co
                          struct rql_reduced *out)
 {
 	struct rql_rel *keys = keys_of(p, other, side, false), *counted = keys_of(p, other, side, true);
-	struct rql_reduction *reduction = RQL_NEW(p->arena, struct rql_reduction);
 	uint64_t rows;
 	double count;
-	if (!keys || !reduction)
+	if (!keys)
 		return rql_error_memory(p->err, 0, "a plan");
 	if (!counted)
 		return RQL_OK;
@@ -223,8 +187,7 @@ static rql_status reduce(struct rql_planning *p, const struct rql_rel *other, co
 	RQL_TRY(rql_subplan_expect(p, counted, side->key_count, &count, p->err));
 	if (!rql_look_ups_pay(p, count, rows))
 		return RQL_OK;
-	*reduction = (struct rql_reduction){keys, p->reductions};
-	p->reductions = reduction;
+	RQL_TRY(rql_reduction_note_keys(p, keys, p->err));
 	out->host_ns = price_in_host(p, side->rel, rows);
 	out->rel = rql_side_reduce(p->arena, side, keys);
 	return out->rel ? RQL_OK : rql_error_memory(p->err, 0, "a plan");
@@ -240,8 +203,8 @@ rql_status rql_join_reduction(struct rql_planning *p, const struct rql_rel *join
 	*out = (struct rql_reduced){0};
 	if (join->kind != RQL_REL_JOIN || !may_drop(join->join, child) || p->ctx->snapshot_stamp)
 		return RQL_OK;
-	if (is_few_keys(p, join->children[child]) || !rql_subplan_reads_columns(p, join->children[child]) ||
-	    !is_repeatable(join->children[!child]))
+	if (rql_reduction_is_keys(p, join->children[child]) || !rql_subplan_reads_columns(p, join->children[child]) ||
+	    !rql_rel_is_repeatable(join->children[!child]))
 		return RQL_OK;
 	if (!rql_join_keys_find(p->arena, join, &keys) || !(both = RQL_NEW_ARRAY(p->arena, struct rql_rel, 2)))
 		return rql_error_memory(p->err, 0, "a plan");

@@ -43,17 +43,13 @@ static bool keys_of(const struct rql_planning *p, const struct rql_store_snapsho
 /* ... and by two columns: their values are one of its pairs. */
 static bool pairs_of(const struct rql_planning *p, const struct rql_lookup *lookup, struct rql_conjunct *out)
 {
-	const struct rql_key_pair *pair = &lookup->pair;
 	int64_t *values[2];
 	for (unsigned i = 0; i < 2; i++)
 		if (!(values[i] = RQL_NEW_ARRAY(p->arena, int64_t, rql_map_entries(lookup->map) + 1)))
 			return false;
 	const uint64_t count = rql_map_keys(lookup->map, RQL_LOOKED_UP_KEYS, values[0]);
-	for (uint64_t i = 0; i < count; i++) {
-		const uint64_t key = (uint64_t)values[0][i];
-		values[0][i] = (int64_t)((uint64_t)pair->least + key / pair->second_span);
-		values[1][i] = (int64_t)((uint64_t)pair->second_least + key % pair->second_span);
-	}
+	for (uint64_t i = 0; i < count; i++)
+		rql_pair_split(&lookup->pair, values[0][i], &values[0][i], &values[1][i]);
 	*out = (struct rql_conjunct){.test = RQL_TEST_IS_TRUE, .index = RQL_NONE};
 	out->pairs = (struct rql_value_pairs){.columns = {lookup->column, lookup->second - 1},
 	                                      .count = (uint32_t)count,

@@ -90,8 +90,9 @@ static rql_status make_part(struct rql_planning *p, const struct rql_star *star,
 	return RQL_OK;
 }
 
-/* The keys that a side was reduced by are reduced by nothing. */
-static bool is_reduction(const struct rql_planning *p, const struct rql_rel *rel)
+/* ---- keys, which are reduced by nothing ---- */
+
+bool rql_reduction_is_keys(const struct rql_planning *p, const struct rql_rel *rel)
 {
 	const struct rql_reduction *r = p->reductions;
 	while (r && r->keys != rel)
@@ -99,9 +100,21 @@ static bool is_reduction(const struct rql_planning *p, const struct rql_rel *rel
 	return r != NULL;
 }
 
+rql_status rql_reduction_note_keys(struct rql_planning *p, const struct rql_rel *keys, struct rql_error *err)
+{
+	struct rql_reduction *reduction = RQL_NEW(p->arena, struct rql_reduction);
+	if (!reduction)
+		return rql_error_memory(err, 0, "a plan");
+	*reduction = (struct rql_reduction){keys, p->reductions};
+	p->reductions = reduction;
+	return RQL_OK;
+}
+
+/* ---- sides ---- */
+
 static bool may_reduce(const struct rql_planning *p, const struct rql_block_side *side)
 {
-	return side && !p->ctx->snapshot_stamp && !is_reduction(p, side->rel) && rql_subplan_reads_columns(p, side->rel) &&
+	return side && !p->ctx->snapshot_stamp && !rql_reduction_is_keys(p, side->rel) && rql_subplan_reads_columns(p, side->rel) &&
 	       rql_side_can_reduce(side);
 }
 
@@ -147,14 +160,12 @@ rql_status rql_scan_reduction(struct rql_planning *p, const struct rql_star *sta
 	if (!gain.reads_less && !gain.looks_up)
 		return RQL_OK;
 	struct rql_rel *keys = rql_star_part_keys(p->arena, star, &part, side);
-	struct rql_reduction *reduction = RQL_NEW(p->arena, struct rql_reduction);
-	if (!keys || !reduction)
+	if (!keys)
 		return rql_error_memory(err, 0, "a plan");
 	RQL_TRY(are_few(p, keys, side->key_count, &gain, &few, err));
 	if (!few)
 		return RQL_OK;
-	*reduction = (struct rql_reduction){keys, p->reductions};
-	p->reductions = reduction;
+	RQL_TRY(rql_reduction_note_keys(p, keys, err));
 	*out = rql_side_reduce(p->arena, side, keys);
 	return *out ? RQL_OK : rql_error_memory(err, 0, "a plan");
 }

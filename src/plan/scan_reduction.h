@@ -11,4 +11,9 @@
 rql_status rql_scan_reduction(struct rql_planning *p, const struct rql_star *star, uint32_t subtree, uint64_t fact_rows,
                               const struct rql_rel **out, struct rql_error *err) RQL_MUST_CHECK;
 
+/* Are these rows keys that a side of the plan is reduced by? They are reduced by nothing. And: they are from now on. */
+bool rql_reduction_is_keys(const struct rql_planning *p, const struct rql_rel *rel);
+rql_status rql_reduction_note_keys(struct rql_planning *p, const struct rql_rel *keys,
+                                   struct rql_error *err) RQL_MUST_CHECK;
+
 #endif

@@ -66,11 +66,6 @@ static rql_status prepare(struct setting *s, struct rql_device *device, struct r
 	return status;
 }
 
-static bool is_forced(const struct rql_settings *settings)
-{
-	return settings->force || settings->unit_forced || settings->only;
-}
-
 /* It is made for this statement, so that it pays alone for what must be put there first. Who has named the device gets it
  * where at least half of it lies there. */
 static bool pays(struct setting *s, struct rql_leaf *leaf)
@@ -83,7 +78,7 @@ static bool pays(struct setting *s, struct rql_leaf *leaf)
 		return false;
 	if (!rql_await_price(s->p, leaf->method, leaf->prepared, leaf->device, cost, &why))
 		return false;
-	if (is_forced(ctx->settings) ? cost->missing_bytes <= cost->placed_bytes : rql_cost_total(cost) < s->cpu_ns)
+	if (rql_await_is_forced(s->p) ? cost->missing_bytes <= cost->placed_bytes : rql_cost_total(cost) < s->cpu_ns)
 		return true;
 	rql_await_leaf(s->p, leaf, s->cpu_ns);
 	return false;

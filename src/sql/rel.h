@@ -236,6 +236,8 @@ bool rql_comparison_holds(const char *name, int order);
 bool rql_value_identical(const struct rql_value *a, const struct rql_value *b);
 /* Structural equality: same kind, name, type, children, constants; alias and positions ignored. */
 bool rql_expr_equal(const struct rql_expr *a, const struct rql_expr *b);
+/* sum, avg, min, max or a count, whatever FILTER and order it has. */
+bool rql_expr_is_plain_aggregate(const struct rql_expr *e);
 /* A deep copy in arena in which every REF is replaced by what map gives for it (NULL from map: fail). NULL on failure.
  */
 typedef struct rql_expr *rql_ref_map(struct rql_arena *arena, const struct rql_expr *ref, void *state);

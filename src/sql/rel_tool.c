@@ -266,3 +266,12 @@ const char *rql_rel_reason(const struct rql_rel *rel)
 		reason = reason_of_list(rel->exprs, rel->expr_count);
 	return reason ? reason : reason_of_orders(rel->orders, rel->order_count);
 }
+
+bool rql_expr_is_plain_aggregate(const struct rql_expr *e)
+{
+	static const char *const names[] = {"count_star", "count", "sum", "avg", "min", "max"};
+	bool plain = false;
+	for (size_t n = 0; n < sizeof names / sizeof *names && e->kind == RQL_EXPR_AGGREGATE; n++)
+		plain |= !strcmp(e->name, names[n]);
+	return plain;
+}

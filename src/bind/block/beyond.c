@@ -83,13 +83,7 @@ static bool is_over_unheld(const struct rql_expr *agg)
 
 static bool is_computed(const struct rql_expr *agg)
 {
-	static const char *const names[] = {"count_star", "count", "sum", "avg", "min", "max"};
-	if (agg->kind != RQL_EXPR_AGGREGATE || agg->order_count || is_over_unheld(agg))
-		return false;
-	for (size_t n = 0; n < sizeof names / sizeof *names; n++)
-		if (!strcmp(agg->name, names[n]))
-			return true;
-	return false;
+	return rql_expr_is_plain_aggregate(agg) && !agg->order_count && !is_over_unheld(agg);
 }
 
 const char *rql_beyond_aggregate(struct rql_arena *arena, const struct rql_block *block)

@@ -183,3 +183,29 @@ enum rql_stability rql_plan_stability(struct rql_planner *p, const struct rql_pl
 	}
 	return worst;
 }
+
+/* ---- relations ---- */
+
+static bool is_repeatable(const struct rql_expr *e)
+{
+	const bool aggregate = e->kind == RQL_EXPR_AGGREGATE;
+	bool same = aggregate ? rql_expr_is_plain_aggregate(e) : e->kind != RQL_EXPR_WINDOW;
+	for (uint32_t i = 0; i < e->child_count && same; i++) {
+		const enum rql_type_id type = e->children[i]->type.id;
+		same = is_repeatable(e->children[i]) && (!aggregate || (type != RQL_TYPE_FLOAT && type != RQL_TYPE_DOUBLE));
+	}
+	return same;
+}
+
+bool rql_rel_is_repeatable(const struct rql_rel *rel)
+{
+	bool same = rel->kind == RQL_REL_GET || rel->kind == RQL_REL_FILTER || rel->kind == RQL_REL_PROJECT ||
+	            rel->kind == RQL_REL_AGGREGATE || rel->kind == RQL_REL_DISTINCT || rel->kind == RQL_REL_VALUES ||
+	            (rel->kind == RQL_REL_JOIN && rel->join != RQL_JOIN_ASOF && rel->join != RQL_JOIN_ASOF_LEFT &&
+	             rel->join != RQL_JOIN_SINGLE);
+	for (uint32_t i = 0; i < rel->expr_count && same; i++)
+		same = is_repeatable(rel->exprs[i]);
+	for (uint32_t i = 0; i < rel->child_count && same; i++)
+		same = rql_rel_is_repeatable(rel->children[i]);
+	return same;
+}

@@ -19,5 +19,8 @@ enum rql_stability rql_function_stability(struct rql_planner *planner, const cha
 /* The worst of the plan's functions, also of those in views and macros; *name: that one, when it is not CONSISTENT. */
 enum rql_stability rql_plan_stability(struct rql_planner *planner, const struct rql_plan_facts *facts,
                                       const char **name);
+/* Does a relation of CONSISTENT functions give the same rows when it is read twice? Not when it takes any of several: the
+ * first rows of equal ones, any_value, one of equally near; nor where sums depend on the order of additions. */
+bool rql_rel_is_repeatable(const struct rql_rel *rel);
 
 #endif

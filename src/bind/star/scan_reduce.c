@@ -130,11 +130,7 @@ static uint32_t digits_of(const struct rql_expr *e, const struct rql_rel *input)
 
 static bool is_known_aggregate(const struct rql_expr *e)
 {
-	static const char *const names[] = {"sum", "avg", "min", "max", "count", "count_star"};
-	bool known = false;
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-		known |= !strcmp(e->name, names[i]);
-	return known && !e->filter && !e->order_count;
+	return rql_expr_is_plain_aggregate(e) && !e->filter && !e->order_count;
 }
 
 /* + - * and casts of numbers cannot where all numbers of so many digits fit. */
