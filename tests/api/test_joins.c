@@ -340,6 +340,8 @@ static void reduced_sides(void **state)
 		"SELECT m, count(*), count(n) FROM f LEFT JOIN (SELECT k, max(p) AS m FROM items GROUP BY k) i ON i.k = f.n WHERE a < "
 		"40 GROUP BY m ORDER BY m",
 		"SELECT b, count(*) FROM f WHERE a < 0 AND n IN (SELECT k FROM items WHERE v < w) GROUP BY b",
+		"SELECT b, count(*) FROM f WHERE b IN (SELECT max(w) FROM items WHERE w < 3 GROUP BY w) AND n IN (SELECT k FROM items "
+		"WHERE v < w) GROUP BY b ORDER BY b",
 	};
 	/* What comes of a key depends on others; a group that is not asked for may be the host's error. */
 	static const char *const whole[] = {
@@ -348,6 +350,9 @@ static void reduced_sides(void **state)
 		"SELECT n IN (SELECT k FROM items) AS found, count(*) FROM f WHERE a < 90 GROUP BY found ORDER BY found",
 		"SELECT count(*), sum(a) FROM f WHERE a < 90 AND b < (SELECT max(CAST(t AS INTEGER)) FROM items i WHERE i.k = f.n)",
 		"SELECT b, count(*) FROM f WHERE n IN (SELECT k FROM items WHERE v < w) GROUP BY b ORDER BY b",
+		/* It is read for the keys, and once more by the join: it may be other rows then. */
+		"SELECT b, count(*) FROM f WHERE b IN (SELECT any_value(w) FROM items WHERE w < 3 GROUP BY w) AND n IN (SELECT k FROM "
+		"items WHERE v < w) GROUP BY b ORDER BY b",
 	};
 	struct session s = scan_session();
 	(void)state;
