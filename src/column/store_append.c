@@ -103,6 +103,20 @@ rql_status rql_store_writing_encode_rows(struct rql_store_writing *append, uint3
 	return RQL_OK;
 }
 
+rql_status rql_store_writing_move_rows(struct rql_store_writing *append, uint32_t c, struct rql_store_sink *sink,
+                                       uint32_t first, uint32_t count, struct rql_error *err)
+{
+	while (count) {
+		const uint32_t room = RQL_STORE_BLOCK - append->rows->rows, n = count < room ? count : room;
+		rql_store_rows_append(append->rows, append->spare, first, n);
+		first += n;
+		count -= n;
+		if (append->rows->rows == RQL_STORE_BLOCK)
+			RQL_TRY(rql_store_writing_encode_rows(append, c, sink, err));
+	}
+	return RQL_OK;
+}
+
 /* The open segment's rows, with the new codes. */
 static void load_tail(struct rql_store_writing *append, uint32_t c)
 {
@@ -250,14 +264,9 @@ static rql_status join_column(struct rql_store_writing *append, uint32_t c, uint
 		view.translate = map ? map->map : NULL;
 		for (uint32_t b = 0; b < piece->blocks; b++) {
 			rql_store_rows_load(append->kernels, &view, b, append->spare);
-			for (uint32_t done = 0; done < append->spare->rows;) {
-				uint32_t room = RQL_STORE_BLOCK - append->rows->rows, left = append->spare->rows - done;
-				uint32_t n = left < room ? left : room;
-				rql_store_rows_append(append->rows, append->spare, done, n);
-				done += n;
-				if (append->rows->rows == RQL_STORE_BLOCK || !repack)
-					RQL_TRY(rql_store_writing_encode_rows(append, c, sink, err));
-			}
+			RQL_TRY(rql_store_writing_move_rows(append, c, sink, 0, append->spare->rows, err));
+			if (!repack && append->rows->rows)
+				RQL_TRY(rql_store_writing_encode_rows(append, c, sink, err));
 		}
 	}
 	return append->rows->rows ? rql_store_writing_encode_rows(append, c, sink, err) : RQL_OK;

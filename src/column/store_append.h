@@ -35,6 +35,9 @@ rql_status rql_store_writing_code_column(struct rql_store_writing *w, uint32_t c
                                          struct rql_error *err) RQL_MUST_CHECK;
 /* All segments before but the tail, with maps to the dictionaries as they are now. */
 rql_status rql_store_writing_keep_pieces(struct rql_store_writing *w, struct rql_error *err) RQL_MUST_CHECK;
+/* Rows [first, first + count) of w->spare behind those of w->rows, which are encoded whenever they are a block. */
+rql_status rql_store_writing_move_rows(struct rql_store_writing *w, uint32_t c, struct rql_store_sink *sink,
+                                       uint32_t first, uint32_t count, struct rql_error *err) RQL_MUST_CHECK;
 /* w->rows as a block. */
 rql_status rql_store_writing_encode_rows(struct rql_store_writing *w, uint32_t c, struct rql_store_sink *sink,
                                          struct rql_error *err) RQL_MUST_CHECK;

@@ -4,41 +4,13 @@
  * A mask of the rows that are gone would leave all bytes where they are. But every reader of blocks would have to ask
  * it, on every device, and bounds, sums and counts of blocks would be wrong. */
 #include "column/store_append.h"
+#include "util/sort.h"
 
 struct change {
 	struct rql_store_writing w;
 	const struct rql_store_changes *changes;
 	uint64_t gone, renewed; /* how many lie in segments before */
 };
-
-/* The first of the ascending rows from `at` on that is not below row. */
-static uint64_t behind(const uint64_t *rows, uint64_t at, uint64_t count, uint64_t row)
-{
-	uint64_t low = at, high = count;
-	while (low < high) {
-		const uint64_t middle = low + (high - low) / 2;
-		if (rows[middle] < row)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
-/* Rows [first, first + count) of w.spare. */
-static rql_status put_old(struct rql_store_writing *w, uint32_t c, struct rql_store_sink *sink, uint32_t first,
-                          uint32_t count, struct rql_error *err)
-{
-	while (count) {
-		const uint32_t room = RQL_STORE_BLOCK - w->rows->rows, n = count < room ? count : room;
-		rql_store_rows_append(w->rows, w->spare, first, n);
-		first += n;
-		count -= n;
-		if (w->rows->rows == RQL_STORE_BLOCK)
-			RQL_TRY(rql_store_writing_encode_rows(w, c, sink, err));
-	}
-	return RQL_OK;
-}
 
 static rql_status put_new(struct change *change, uint32_t c, struct rql_store_sink *sink, uint64_t row,
                           struct rql_error *err)
@@ -63,7 +35,7 @@ static rql_status put_block(struct change *change, uint32_t c, struct rql_store_
 		const uint64_t fresh =
 			*renewed < ch->renewed_count && ch->renewed[*renewed] < end ? ch->renewed[*renewed] : end;
 		const uint64_t stop = dead < fresh ? dead : fresh;
-		RQL_TRY(put_old(&change->w, c, sink, (uint32_t)(row - first), (uint32_t)(stop - row), err));
+		RQL_TRY(rql_store_writing_move_rows(&change->w, c, sink, (uint32_t)(row - first), (uint32_t)(stop - row), err));
 		row = stop;
 		if (row == end)
 			break;
@@ -151,8 +123,8 @@ static rql_status run_change(struct change *change, struct rql_error *err)
 	for (uint32_t p = 0; p < w->piece_count; p++) {
 		const struct rql_store_segment *segment = &w->before->snapshot.segments[p];
 		const uint64_t end = segment->first_row + segment->rows;
-		const uint64_t gone = behind(ch->gone, change->gone, ch->gone_count, end);
-		const uint64_t renewed = behind(ch->renewed, change->renewed, ch->renewed_count, end);
+		const uint64_t gone = rql_count_below(ch->gone, ch->gone_count, end);
+		const uint64_t renewed = rql_count_below(ch->renewed, ch->renewed_count, end);
 		if (gone > change->gone || renewed > change->renewed)
 			RQL_TRY(rewrite(change, p, err));
 		change->gone = gone;

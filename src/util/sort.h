@@ -1,5 +1,5 @@
 /* Stable sorts in one thread: of 32-bit items (row numbers, codes) by what they stand for, since qsort has no portable
- * context argument; of words by their value; and of items by a word that each holds. */
+ * context argument; of words by their value; and of items by a word that each holds. And a search in sorted words. */
 #ifndef RQL_UTIL_SORT_H
 #define RQL_UTIL_SORT_H
 
@@ -14,6 +14,20 @@ void rql_sort_items(uint32_t *items, uint32_t *spare, uint64_t count, rql_item_o
 /* Ascending by the bits from `from` (0..63) on. spare has room for count words; the result is in one of the two arrays,
  * which is returned. */
 uint64_t *rql_sort_words(uint64_t *words, uint64_t *spare, uint64_t count, unsigned from);
+
+/* How many of the ascending words are below this one. */
+static inline uint64_t rql_count_below(const uint64_t *words, uint64_t count, uint64_t word)
+{
+	uint64_t low = 0, high = count;
+	while (low < high) {
+		const uint64_t middle = low + (high - low) / 2;
+		if (words[middle] < word)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
 
 static inline uint64_t rql_sort_key(const char *item, size_t key)
 {

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "structure/structure_internal.h"
+#include "util/sort.h"
 
 #define MOST_RENEWED (128u << 10) /* rows that are read one by one; for more of them the table is read whole */
 #define MOST_GAPS (4u << 20)       /* remembered of a table */
@@ -36,18 +37,10 @@ static bool has_twice(const int64_t *ids, uint64_t count)
 	return false;
 }
 
-/* How many of the ascending ids are below id. */
+/* How many of the ascending ids, which are not negative, are below id. */
 static uint64_t below(const int64_t *ids, uint64_t count, int64_t id)
 {
-	uint64_t low = 0, high = count;
-	while (low < high) {
-		const uint64_t middle = low + (high - low) / 2;
-		if (ids[middle] < id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return id > 0 ? rql_count_below((const uint64_t *)ids, count, (uint64_t)id) : 0;
 }
 
 static bool contains(const int64_t *ids, uint64_t count, int64_t id)
