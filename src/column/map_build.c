@@ -2,8 +2,9 @@
  *
  * Floor of an entry: 8 bytes of key and 4 of payload read twice (once for the range), and one place written; in an array
  * that the keys go through in order that is some 2 ns of one thread. Keys that are taken as they lie have 4 bytes and no
- * payload: 10^7 of them move 80 MB read and 41 written. New pages cost more than all of it (util/large.h). A hash table's places lie anywhere: entries are
- * brought into the order of its regions first (16 bytes written and read), each of which fits a core's cache. */
+ * payload: 10^7 of them move 80 MB read and 41 written. New pages cost more than all of it (util/large.h). A hash
+ * table's places lie anywhere: entries are brought into the order of its regions first (16 bytes written and read), each
+ * of which fits a core's cache. */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
