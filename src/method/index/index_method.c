@@ -78,7 +78,7 @@ static bool choose_form(const struct rql_request *request, const struct rql_inde
 /* Rows of one value, or of ranges among evenly spread ones, in so many rows. */
 static double guess(const struct rql_store_column *column, const struct rql_index_test *test, double rows)
 {
-	int64_t least, greatest;
+	rql_int128 least, greatest;
 	rql_index_column_bounds(column, &least, &greatest);
 	const double all = (double)greatest - (double)least + 1;
 	double values = (double)rql_index_test_values(test);
@@ -164,6 +164,7 @@ static rql_status look(struct rql_prepared *p, const struct cover *cover, const 
 	p->pair = cover->pair;
 	p->points = ((p->pair && last->pair == p->pair) || is_points(last)) && cover->count == rql_index_columns(&cover->of);
 	p->found = p->missing_rows = p->missing = p->look_ups = 0;
+	p->prefix = false;
 	for (uint32_t s = 0; s < snapshot->segment_count; s++) {
 		const struct rql_store_segment *segment = &snapshot->segments[s];
 		const struct rql_index_of as = rql_index_auto(segment, &cover->of, p->points, device);
@@ -184,6 +185,7 @@ static rql_status look(struct rql_prepared *p, const struct cover *cover, const 
 			p->found += rql_index_run_find(run, segment, ranges, cover->count, &rows);
 		}
 		p->look_ups += look_ups;
+		p->prefix = p->prefix || run->key.prefix;
 		rql_placement_release(&run->placement);
 	}
 	return RQL_OK;
@@ -258,7 +260,7 @@ static rql_status make_tests(struct rql_prepared *p, const struct rql_conjunct *
 	if (!c->pairs.values[0])
 		return rql_index_test_make(p->snapshot, c, &p->tests[p->test_count++], err);
 	for (uint32_t part = 0; part < 2; part++)
-		RQL_TRY(rql_index_test_make_part(&c->pairs, part, number, &p->tests[p->test_count++], err));
+		RQL_TRY(rql_index_test_make_part(p->snapshot, &c->pairs, part, number, &p->tests[p->test_count++], err));
 	return RQL_OK;
 }
 
@@ -314,10 +316,10 @@ static void price(const struct rql_prepared *p, const struct rql_device *device,
 	*out = (struct rql_cost){
 		.setup_ns = room ? p->missing_rows * MAKE_ROW_NS : 0,
 		.run_ns = (p->look_ups + p->missing * each) * LOOK_UP_NS + p->found * ROW_NS +
-		          (p->test_count - p->covered) * blocks * 64 * TEST_ROW_NS + blocks * BLOCK_NS +
+		          (p->test_count - (p->prefix ? 0 : p->covered)) * blocks * 64 * TEST_ROW_NS + blocks * BLOCK_NS +
 		          (room ? 0 : p->missing_rows * TEST_ROW_NS),
 		.rows_out = left,
-		.counted = p->test_count == p->covered && !p->missing,
+		.counted = p->test_count == p->covered && !p->missing && !p->prefix,
 		.runs = blocks,
 		.bytes = blocks * RQL_ROWS_BLOCK_WORDS * sizeof(uint64_t) + p->found * sizeof(uint32_t),
 	};
