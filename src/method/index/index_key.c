@@ -15,6 +15,17 @@ int64_t rql_index_of_real(double value)
 	return bits ^ (bits >> 63 & INT64_MAX);
 }
 
+rql_int128 rql_index_of_place(rql_int128 place, bool least)
+{
+	const rql_int128 nan = rql_index_of_real(NAN), infinite = rql_index_of_real(HUGE_VAL);
+	const rql_int128 value = place + INT64_MIN;
+	if (place < 0)
+		return INT64_MIN;
+	if (least)
+		return value < nan ? value : nan;
+	return place >= (rql_int128)UINT64_MAX ? nan : value < infinite ? value : infinite;
+}
+
 static rql_int128 bound_of(const struct rql_store_view *view, const uint64_t bound[2])
 {
 	double real;

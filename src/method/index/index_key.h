@@ -32,6 +32,9 @@ union rql_index_room {
 
 /* -0.0 is 0.0, and every NaN the same one, the greatest. */
 int64_t rql_index_of_real(double value);
+/* A place among reals (column/value.h), or one beyond all of them, as such an integer: NaN is the greatest, and above it
+ * and the infinite there is nothing. */
+rql_int128 rql_index_of_place(rql_int128 place, bool least);
 /* Of a segment's column the least and greatest values, as descriptors have them: of coded columns codes as they are
  * stored, from 0 on. Gives how many rows are not NULL; without one both are 0. */
 uint64_t rql_index_segment_bounds(const struct rql_store_segment *segment, uint32_t column, rql_int128 *least,

@@ -9,6 +9,7 @@
 struct rql_prepared {
 	const struct rql_store_snapshot *snapshot; /* one reference */
 	struct rql_index_of of;
+	bool sorted; /* all rows in the order of its column are wanted: there are no tests */
 	bool points; /* single values of all its columns alone are looked up */
 	uint32_t test_count;
 	/* The first `covered` are looked up, of as many key columns; all of them but the last are single values. The others are
@@ -35,5 +36,11 @@ void rql_index_sought(const struct rql_index_test *tests, const uint32_t *order,
 rql_status rql_index_look(const struct rql_prepared *p, struct rql_device *device, const struct rql_run *how,
                           struct rql_port *out, struct rql_error *err);
 uint32_t rql_index_points(const struct rql_prepared *p);
+
+/* ---- rows in the order of a column (index_order.c): the same parts of rql_method, for requests that want them ---- */
+bool rql_index_can_order(const struct rql_request *request);
+void rql_index_prepare_order(const struct rql_request *request, const struct rql_device *cpu, struct rql_prepared *out);
+rql_status rql_index_order(const struct rql_prepared *p, struct rql_device *device, const struct rql_run *how,
+                           struct rql_port *out, struct rql_error *err);
 
 #endif

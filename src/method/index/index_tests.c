@@ -2,7 +2,6 @@
 #include "method/index/index_tests.h"
 #include "method/rows.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -98,19 +97,6 @@ static rql_status take_reals(double least, double greatest, struct rql_index_tes
 	return RQL_OK;
 }
 
-/* A place among reals (column/value.h), or one beyond all of them, as a value: NaN is the greatest, and above it and
- * the infinite there is nothing. */
-static rql_int128 real_at(rql_int128 place, bool least)
-{
-	const rql_int128 nan = rql_index_of_real(NAN), infinite = rql_index_of_real(HUGE_VAL);
-	const rql_int128 value = place + INT64_MIN;
-	if (place < 0)
-		return INT64_MIN;
-	if (least)
-		return value < nan ? value : nan;
-	return place >= (rql_int128)UINT64_MAX ? nan : value < infinite ? value : infinite;
-}
-
 static rql_status take_ranges(const struct rql_store_column *column, const struct rql_value_ranges *ranges,
                               struct rql_index_test *out, struct rql_error *err)
 {
@@ -118,7 +104,8 @@ static rql_status take_ranges(const struct rql_store_column *column, const struc
 	for (uint32_t i = 0; i < ranges->count; i++) {
 		struct rql_index_range range = {ranges->ranges[i].least, ranges->ranges[i].greatest};
 		if (column->kind == RQL_STORE_REAL)
-			range = (struct rql_index_range){real_at(range.least, true), real_at(range.greatest, false)};
+			range = (struct rql_index_range){rql_index_of_place(range.least, true),
+			                                 rql_index_of_place(range.greatest, false)};
 		if (range.least <= range.greatest)
 			out->ranges[out->count++] = range;
 	}
