@@ -18,12 +18,12 @@ int64_t rql_index_of_real(double value)
 rql_int128 rql_index_of_place(rql_int128 place, bool least)
 {
 	const rql_int128 nan = rql_index_of_real(NAN), infinite = rql_index_of_real(HUGE_VAL);
-	const rql_int128 value = place + INT64_MIN;
 	if (place < 0)
 		return INT64_MIN;
-	if (least)
-		return value < nan ? value : nan;
-	return place >= (rql_int128)UINT64_MAX ? nan : value < infinite ? value : infinite;
+	if (place >= (rql_int128)UINT64_MAX)
+		return nan;
+	const rql_int128 value = place + INT64_MIN, most = least ? nan : infinite;
+	return value < most ? value : most;
 }
 
 static rql_int128 bound_of(const struct rql_store_view *view, const uint64_t bound[2])
