@@ -282,7 +282,8 @@ static rql_status check(const struct rql_host_join *join, struct rql_error *err)
 {
 	const bool known = join->kind == RQL_JOIN_INNER || join->kind == RQL_JOIN_LEFT || join->kind == RQL_JOIN_SEMI ||
 	                   join->kind == RQL_JOIN_ANTI || join->kind == RQL_JOIN_FULL;
-	if (!known || !join->device_count || join->device_count > RQL_DEVICES_MAX || join->build.shape.key_bits != join->probe.shape.key_bits ||
+	if (!known || !join->device_count || join->device_count > RQL_DEVICES_MAX ||
+	    join->build.shape.key_bits != join->probe.shape.key_bits ||
 	    join->build.shape.column_count > RQL_RELATION_COLUMNS || join->probe.shape.column_count > RQL_RELATION_COLUMNS)
 		return rql_error_set(err, RQL_ERROR_INTERNAL, "a join of kind %d from the host's memory cannot be asked for",
 		                     (int)join->kind);
