@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <unistd.h>
 
+#include "device/fault/fault.h"
 #include "primitive/host/host_join.h"
 #include "primitive_fixture.h"
 #include "util/threads.h"
@@ -144,15 +145,17 @@ static void expect(const struct side *build, const struct side *probe, uint64_t 
 
 /* ---- cases ---- */
 
-enum keys { SPREAD, HEAVY, FEW };
+enum keys { SPREAD, HEAVY, FEW, SKEWED };
 struct join_case {
 	const char *name;
 	enum rql_join_kind kind;
 	uint64_t build, probe, distinct;
-	enum keys keys; /* HEAVY: half of the rows of the build side have one key; FEW: and those of both but a quarter */
+	enum keys keys; /* SKEWED: low ones come oftener; HEAVY: half of the rows of the build side have one key; FEW: and those of both but a quarter */
 	uint32_t key_bits, value_bits[2];
 	uint64_t device_limit, host_limit, piece_rows;
 	bool in_place, spills, partitions, again, blocks, repeats, two;
+	bool faulty; /* the status is that of a fault, which may strike */
+	bool any; /* none of these is known, and the join may be refused for its limit */
 	rql_status status;
 };
 
@@ -173,7 +176,10 @@ static void make_side(const struct join_case *k, bool probe, struct side *s)
 	s->keys = array(s->rows, 8);
 	for (uint64_t i = 0; i < s->rows; i++) {
 		const bool same = k->keys == FEW || (k->keys == HEAVY && !probe && i % 2);
-		const uint64_t key = (same && i % 4 ? 0 : drawn() % k->distinct) * UINT64_C(0x9e3779b97f4a7c15);
+		uint64_t number = same && i % 4 ? 0 : drawn() % k->distinct;
+		if (k->keys == SKEWED)
+			number = number * (drawn() % k->distinct) / k->distinct * (drawn() % k->distinct) / k->distinct;
+		const uint64_t key = number * UINT64_C(0x9e3779b97f4a7c15);
 		s->keys[i] = k->key_bits == 64 ? key : key & UINT32_MAX;
 	}
 	if (k->in_place)
@@ -210,11 +216,23 @@ static void check_report(const struct join_case *k, const struct rql_host_report
 	assert_int_equal(report->rows, got->count);
 	assert_true(!k->device_limit || report->device_peak <= k->device_limit);
 	assert_true(!k->host_limit || report->host_peak <= k->host_limit);
+	if (k->any)
+		return;
 	assert_int_equal(report->spilled_bytes != 0, k->spills);
 	assert_int_equal(report->partitions > 1, k->partitions);
 	assert_int_equal(report->passes > 1, k->again);
 	assert_int_equal(report->blocks > report->partitions, k->blocks);
 	assert_true(report->repeated || !k->repeats); /* others may, by chance */
+}
+
+static void print_report(const struct join_case *k, const struct rql_host_report *r, const struct rql_error *err)
+{
+	print_message("%s: %llu rows, %llu partitions, %llu passes, %llu blocks, %llu pieces, %llu repeated, %llu spilled, "
+	              "device %llu, host %llu %s\n", k->name, (unsigned long long)r->rows, (unsigned long long)r->partitions,
+	              (unsigned long long)r->passes, (unsigned long long)r->blocks, (unsigned long long)r->pieces,
+	              (unsigned long long)r->repeated, (unsigned long long)r->spilled_bytes,
+	              (unsigned long long)r->device_peak, (unsigned long long)r->host_peak,
+	              err->status == RQL_OK ? "" : rql_error_message(err));
 }
 
 static void check_case(const struct join_case *k, struct rql_device *second)
@@ -234,16 +252,12 @@ static void check_case(const struct join_case *k, struct rql_device *second)
 	                                   .devices = devices_of, .device_count = k->two ? 2 : 1, .host_limit = k->host_limit,
 	                                   .folder = folder, .piece_rows = k->piece_rows, .put = put_rows, .state = &got};
 	const rql_status status = rql_host_join_run(&join, &report, &err);
-	print_message("%s: %llu rows, %llu partitions, %llu passes, %llu blocks, %llu pieces, %llu repeated, %llu spilled, "
-	              "device %llu, host %llu %s\n", k->name, (unsigned long long)report.rows,
-	              (unsigned long long)report.partitions, (unsigned long long)report.passes,
-	              (unsigned long long)report.blocks, (unsigned long long)report.pieces,
-	              (unsigned long long)report.repeated, (unsigned long long)report.spilled_bytes,
-	              (unsigned long long)report.device_peak, (unsigned long long)report.host_peak,
-	              status == RQL_OK ? "" : rql_error_message(&err));
+	if (!k->faulty)
+		print_report(k, &report, &err);
 	nothing_left(folder);
 	rmdir(folder);
-	assert_int_equal(status, k->status);
+	const bool well = k->faulty && !rql_fault_struck(device);
+	assert_true(status == (well ? RQL_OK : k->status) || (k->any && status == RQL_ERROR_LIMIT));
 	if (status == RQL_OK) {
 		expect(&sides[0], &sides[1], 0, &wanted);
 		compare(&wanted, &got);
@@ -292,6 +306,46 @@ static void test_cases(void **state)
 		check_case(&cases[i], NULL);
 }
 
+/* Any limits and sides: a few, many with RAYQL_TEST_LONG. */
+static void test_any(void **state)
+{
+	(void)state;
+	static const enum rql_join_kind kinds[] = {RQL_JOIN_INNER, RQL_JOIN_LEFT, RQL_JOIN_SEMI, RQL_JOIN_ANTI, RQL_JOIN_FULL};
+	const uint32_t count = getenv("RAYQL_TEST_LONG") ? 150 : 3;
+	for (uint32_t i = 0; i < count; i++) {
+		struct join_case k = {.name = "any", .any = true, .kind = kinds[drawn() % 5], .build = drawn() % 30000,
+		                      .probe = drawn() % 30000, .key_bits = drawn() % 2 ? 64 : 32,
+		                      .value_bits = {drawn() % 2 ? 64 : 32, drawn() % 2 ? 64 : 32}, .piece_rows = 1024 << drawn() % 3,
+		                      .keys = drawn() % 3 ? SPREAD : drawn() % 2 ? HEAVY : SKEWED, .in_place = drawn() % 2};
+		k.distinct = k.keys == SPREAD ? 1 + k.build / (1 + drawn() % 4) : 20000 + drawn() % 20000;
+		k.device_limit = drawn() % 3 ? (200 + drawn() % 800) << 10 : 0;
+		k.host_limit = drawn() % 2 ? (200 + drawn() % 400) << 10 : 0;
+		check_case(&k, NULL);
+	}
+}
+
+/* Memory that is not there, a submission or a wait that fails, in partitions and in pieces: the error, and nothing is held. */
+static void test_faults(void **state)
+{
+	(void)state;
+	static const enum rql_fault_kind faults[] = {RQL_FAULT_ALLOCATION, RQL_FAULT_SUBMISSION, RQL_FAULT_WAIT};
+	struct join_case k = {.name = "faults", .build = 12000, .probe = 9000, .distinct = 9000, KEYS_32, .faulty = true,
+	                      .device_limit = UINT64_C(150) << 10, .piece_rows = 1024, .partitions = true};
+	for (int i = 0; i < 3; i++)
+		for (uint64_t nth = 1;; nth += 1 + nth / 4) {
+			assert_int_equal(rql_fault_set(device, faults[i], nth, NULL), RQL_OK);
+			k.status = i ? RQL_ERROR_DEVICE : RQL_ERROR_LIMIT;
+			check_case(&k, NULL);
+			const bool struck = rql_fault_struck(device);
+			rql_fault_remove(device);
+			if (!struck)
+				break;
+		}
+	k.status = RQL_OK;
+	k.faulty = false;
+	check_case(&k, NULL);
+}
+
 /* The driver opened twice is two devices. */
 static void test_two_devices(void **state)
 {
@@ -312,6 +366,7 @@ int main(void)
 	int skipped = vulkan_skip_without(RQL_UNIT_COMPUTE);
 	if (skipped)
 		return skipped;
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_cases), cmocka_unit_test(test_two_devices)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_cases), cmocka_unit_test(test_any), cmocka_unit_test(test_faults),
+	                                   cmocka_unit_test(test_two_devices)};
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -15,6 +15,7 @@ struct shape {
 	uint32_t key_bits, log2_side, layers, cycles, bits;
 	uint32_t build, probe;
 	uint32_t range;   /* keys below it; 0: 0 to build - 1, each once on the build side */
+	uint32_t skew;    /* low keys come oftener: a key is the product of so many more numbers below 1 */
 	uint32_t missing; /* of the capacity */
 	uint32_t unfound; /* rows of each side that the device says are not there */
 };
@@ -76,6 +77,8 @@ static void world_draw(struct world *w)
 		for (uint32_t i = 0; i < counts[side]; i++) {
 			uint64_t below = s->range ? s->range : 2 * (uint64_t)counts[0] + 1;
 			uint64_t number = side || s->range ? drawn() % below : i;
+			for (uint32_t k = 0; k < s->skew; k++)
+				number = number * (drawn() % below) / below;
 			w->keys[side][i] = key_of(number, s->key_bits);
 		}
 	}
@@ -167,7 +170,7 @@ static rql_status world_make(struct world *w, struct rql_error *err)
 	*j = (struct rql_raster_join){.kind = s->kind, .layout = s->layout, .key_bits = s->key_bits, .has_null_key = s->has_null, .single = s->single,
 	                              .log2_side = s->log2_side, .layers = s->layers, .cycles = s->cycles,
 	                              .partition_bits = s->bits, .snake = s->snake};
-	j->capacity = w->wanted_rows - s->missing;
+	j->capacity = w->wanted_rows > s->missing ? w->wanted_rows - s->missing : 0;
 	RQL_TRY(upload_side(w, 0, &j->build, err));
 	RQL_TRY(upload_side(w, 1, &j->probe, err));
 	RQL_TRY(memory(&j->build_rows, j->capacity * 4, err));
@@ -393,6 +396,26 @@ static void test_kinds(void **state)
 	}
 }
 
+/* Any shape: kinds, skew, duplicates, few and many pixels, stacks that are low, partitions, texts with any hash, room that is
+ * too small. A few of them, many with RAYQL_TEST_LONG. */
+static void test_any(void **state)
+{
+	(void)state;
+	static const uint32_t ranges[] = {1, 3, 40, 500, 4000};
+	const uint32_t count = getenv("RAYQL_TEST_LONG") ? 1500 : 12;
+	for (uint32_t i = 0; i < count; i++) {
+		struct shape s = {.kind = kinds[drawn() % 5], .key_bits = drawn() % 2 ? 64 : 32, .log2_side = 2 + drawn() % 6,
+		                  .layers = 1 + drawn() % 8, .cycles = drawn() % 4, .bits = drawn() % 4, .build = drawn() % 900,
+		                  .probe = drawn() % 900, .range = ranges[drawn() % 5], .skew = drawn() % 3,
+		                  .has_null = drawn() % 2, .snake = drawn() % 2, .unfound = drawn() % 3 ? 0 : drawn() % 50,
+		                  .missing = drawn() % 3 ? 0 : drawn() % 200};
+		s.layout = s.key_bits == 32 && drawn() % 2 ? RQL_RASTER_16 : RQL_RASTER_32;
+		s.single = s.kind == RQL_JOIN_LEFT && drawn() % 2;
+		s.hash_mask = s.key_bits == 32 || drawn() % 2 ? 0 : UINT64_MAX >> drawn() % 64;
+		check(s);
+	}
+}
+
 /* The sizes that are chosen by default, on a device. */
 static void test_sizes(void **state)
 {
@@ -473,6 +496,7 @@ int main(void)
 		cmocka_unit_test(test_unique), cmocka_unit_test(test_heights), cmocka_unit_test(test_partitions),
 		cmocka_unit_test(test_snake),  cmocka_unit_test(test_edges),   cmocka_unit_test(test_kinds),
 		cmocka_unit_test(test_texts),  cmocka_unit_test(test_single),
+		cmocka_unit_test(test_any),
 		cmocka_unit_test(test_sizes),  cmocka_unit_test(test_faults),  cmocka_unit_test(test_refused),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);

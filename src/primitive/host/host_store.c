@@ -12,7 +12,7 @@
 #define CHUNK_BYTES (UINT64_C(1) << 20) /* with the rows' places it stays in a core's second cache */
 #define STAGGER 37u
 #define BLOCK_BYTES (UINT64_C(256) << 10)
-#define BLOCK_ROWS_LEAST 256u
+#define BLOCK_ROWS_LEAST 64u
 #define BLOCKS_SHARE 8u /* of the limit of memory, for a store's blocks that are being filled: one part in so many */
 #define FULL_SHARE 2u   /* the same, for full blocks. What is left has the first blocks of four stores: two passes */
 
