@@ -6,12 +6,13 @@
 #include <stdlib.h>
 
 #include "primitive/primitive_internal.h"
+#include "util/large.h"
 #include "util/spill.h"
 
 #define CHUNK_ROWS 65536u
 #define CHUNK_BYTES (UINT64_C(1) << 20) /* with the rows' places it stays in a core's second cache */
 #define STAGGER 37u
-#define BLOCK_BYTES (UINT64_C(256) << 10)
+#define BLOCK_BYTES (UINT64_C(1) << 20) /* of which freed ones are kept (util/large.h): new pages cost more than the rows */
 #define BLOCK_ROWS_LEAST 64u
 #define BLOCKS_SHARE 8u /* of the limit of memory, for a store's blocks that are being filled: one part in so many */
 #define FULL_SHARE 2u   /* the same, for full blocks. What is left has the first blocks of four stores: two passes */
@@ -192,7 +193,7 @@ void rql_host_store_drop(struct rql_host_store *store, uint64_t part)
 			atomic_fetch_sub(&store->spec.memory->used, store->block_bytes);
 		else
 			rql_spill_forget(atomic_load(&store->spec.memory->spill), p->blocks[i].at, store->block_bytes);
-		free(p->blocks[i].memory);
+		rql_large_free(p->blocks[i].memory);
 	}
 	free(p->blocks);
 	p->blocks = NULL;
@@ -242,7 +243,7 @@ static rql_status memory_for_block(struct rql_host_store *store, struct part *p,
 		last->memory = NULL;
 		return RQL_OK;
 	}
-	*out = malloc(store->block_bytes);
+	*out = rql_large_alloc(store->block_bytes);
 	if (!*out)
 		return rql_error_memory(err, store->block_bytes, "a block of a partition");
 	count_memory(memory, store->block_bytes);
