@@ -9,6 +9,12 @@
 #include "primitive_fixture.h"
 #include "util/threads.h"
 
+#ifdef __SANITIZE_ADDRESS__
+#define FAULTS 1u /* places are twice as far apart each time */
+#else
+#define FAULTS 4u
+#endif
+
 /* ---- what comes in and goes out ---- */
 
 struct side {
@@ -332,7 +338,7 @@ static void test_faults(void **state)
 	struct join_case k = {.name = "faults", .build = 12000, .probe = 9000, .distinct = 9000, KEYS_32, .faulty = true,
 	                      .device_limit = UINT64_C(150) << 10, .piece_rows = 1024, .partitions = true};
 	for (int i = 0; i < 3; i++)
-		for (uint64_t nth = 1;; nth += 1 + nth / 4) {
+		for (uint64_t nth = 1;; nth += 1 + nth / FAULTS) {
 			assert_int_equal(rql_fault_set(device, faults[i], nth, NULL), RQL_OK);
 			k.status = i ? RQL_ERROR_DEVICE : RQL_ERROR_LIMIT;
 			check_case(&k, NULL);
