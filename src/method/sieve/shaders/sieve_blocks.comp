@@ -3,8 +3,11 @@
 // another bin, and no sector of 32 bytes for a single key.
 //
 // Floor, in bytes a row: 1/8 for each vector and for the bitmap, 6 for a row between a bound and its vector, and a sector
-// in each block for where these begin. What is read depends on nothing but the bounds. All loads of up to four tests are
-// on their way together: first vectors and where runs begin, then the runs.
+// in each block for where these begin. What is read depends on nothing but the bounds.
+//
+// A block is little work behind three waits for memory, so what counts is how many blocks are on their way. Vectors and
+// runs of all tests are loaded into registers first; then one test after another is put right in the same 512 bytes of
+// shared memory. A bitmap for each test instead left half as many workgroups on a multiprocessor.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "device/kernel.glsl"
@@ -13,13 +16,15 @@ layout(constant_id = 1) const bool COUNTING = false;
 layout(constant_id = 2) const bool TWO = true; // some cut reads three vectors
 #define SIEVE_COUNTING COUNTING
 #include "method/sieve/shaders/sieve_spans.glsl"
+layout(constant_id = 3) const uint TESTS = RQL_SIEVE_BLOCK_TESTS; // that are taken together
 
 layout(push_constant, scalar) uniform Args { rql_sieve_blocks_args args; };
 layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer SieveOpens { rql_sieve_kernel_opens v; };
 layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer SieveOpen { rql_sieve_kernel_open v; };
 layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer SievePair { uvec2 v; };
-const uint TESTS = RQL_SIEVE_BLOCK_TESTS, WORDS = RQL_SIEVE_BLOCK_ROWS / 32u, LANES = RQL_SIEVE_BLOCK_LANES;
-shared uint map[TESTS * WORDS];               // of each test, the block's rows that pass
+const uint WORDS = RQL_SIEVE_BLOCK_ROWS / 32u, LANES = RQL_SIEVE_BLOCK_LANES;
+const uint AHEAD = 4u; // open ranges whose first round is loaded together
+shared uint map[WORDS];                   // the block's rows that pass a test
 shared uvec2 runs[RQL_SIEVE_BLOCK_OPENS]; // of each open range, where its bins begin and end
 
 void wait()
@@ -35,16 +40,22 @@ bool is_plain(const rql_sieve_kernel_test t)
 	return t.span_count == 0u || (t.span_count == 1u && SieveSpan(t.spans).v.sure != 0u);
 }
 
-void put_map(const uint j, const uvec4 rows)
+void put_map(const uvec4 rows)
 {
-	const uint at = j * WORDS + gl_LocalInvocationIndex * 4u;
+	const uint at = gl_LocalInvocationIndex * 4u;
 	map[at] = rows.x;
 	map[at + 1u] = rows.y;
 	map[at + 2u] = rows.z;
 	map[at + 3u] = rows.w;
 }
 
-void put_other(const rql_sieve_kernel_test t, const uint j, const uint lane, const uvec4 rows)
+uvec4 get_map()
+{
+	const uint at = gl_LocalInvocationIndex * 4u;
+	return uvec4(map[at], map[at + 1u], map[at + 2u], map[at + 3u]);
+}
+
+uvec4 other_rows(const rql_sieve_kernel_test t, const uint lane, const uvec4 rows)
 {
 	uvec4 sure, maybe;
 	read_spans(t, lane, sure, maybe);
@@ -53,11 +64,11 @@ void put_other(const rql_sieve_kernel_test t, const uint j, const uint lane, con
 		const ivec4 asked = bitCount(maybe);
 		sieve_tested += uint(asked.x + asked.y + asked.z + asked.w);
 	}
-	put_map(j, sure | test_rows(t, uint64_t(lane) * RQL_SIEVE_LANE_ROWS, maybe));
+	return sure | test_rows(t, uint64_t(lane) * RQL_SIEVE_LANE_ROWS, maybe);
 }
 
-// Loads of all tests first; nothing waits between two of them.
-void put_vectors(const uint64_t tests, const uint count, const uint lane, const uvec4 rows)
+// What vectors say of each test. Loads of all of them first; nothing waits between two.
+void read_vectors(const uint64_t tests, const uint count, const uint lane, const uvec4 rows, out uvec4 passed[TESTS])
 {
 	uvec4 from[TESTS], to[TESTS], from2[TESTS], to2[TESTS], from3[TESTS], to3[TESTS], null[TESTS];
 	bool plain[TESTS];
@@ -85,13 +96,10 @@ void put_vectors(const uint64_t tests, const uint count, const uint lane, const 
 			to3[j] = vector_at(t, s.to_third, lane);
 		}
 	}
-	[[unroll]] for (uint j = 0u; j < TESTS; j++)
-		if (plain[j])
-			put_map(j, ((to[j] | (to2[j] & to3[j])) & ~(from[j] | (from2[j] & from3[j]))) | ~null[j]);
-	for (uint j = 0u; j < count; j++) {
-		const rql_sieve_kernel_test t = SieveTest(tests + uint64_t(j) * RQL_SIEVE_TEST_BYTES).v;
-		if (!is_plain(t))
-			put_other(t, j, lane, rows);
+	[[unroll]] for (uint j = 0u; j < TESTS; j++) {
+		passed[j] = ((to[j] | (to2[j] & to3[j])) & ~(from[j] | (from2[j] & from3[j]))) | ~null[j];
+		if (j < count && !plain[j])
+			passed[j] = other_rows(SieveTest(tests + uint64_t(j) * RQL_SIEVE_TEST_BYTES).v, lane, rows);
 	}
 }
 
@@ -138,7 +146,7 @@ bool put_quad(const rql_sieve_kernel_open o, const uvec2 run, const uint first, 
 		const uint at = first + e, row = pairs[e / 2u] >> e % 2u * 16u & 0xffffu;
 		if (at < run.x || at >= run.y || keys[e] < o.least || keys[e] > o.greatest)
 			continue;
-		const uint word = o.test * WORDS + row / 32u, bit = 1u << (row & 31u);
+		const uint word = row / 32u, bit = 1u << (row & 31u);
 		if (COUNTING)
 			sieve_tested++;
 		if (o.pass != 0u)
@@ -159,43 +167,69 @@ bool goes_on(const rql_sieve_kernel_open o, const uint block, const uvec2 run, c
 	return o.down != 0u ? key >= o.least : key <= o.greatest;
 }
 
-// The first round of two ranges together, then what is left of each.
-void put_opens(const rql_sieve_kernel_opens opens, const uint block)
+// What the first rounds of ranges found in memory.
+struct Round {
+	uvec4 keys;
+	uvec2 rows;
+	uint quads;
+	bool more;
+};
+
+void load_round(const rql_sieve_kernel_open o, const uint block, const uvec2 run, out Round r)
 {
-	const uint BOTH = 2u, id = gl_LocalInvocationIndex;
-	for (uint base = 0u; base < opens.count; base += BOTH) {
-		uint quads[BOTH];
-		uvec4 keys[BOTH];
-		uvec2 pairs[BOTH];
-		bool more[BOTH];
-		[[unroll]] for (uint k = 0u; k < BOTH; k++) {
-			keys[k] = uvec4(0u);
-			pairs[k] = uvec2(0u);
-			quads[k] = 0u;
-			more[k] = false;
-			if (base + k >= opens.count)
-				continue;
-			const rql_sieve_kernel_open o = open_at(opens, base + k);
-			const uvec2 run = runs[base + k];
-			quads[k] = first_quads(o, run);
-			if (id < quads[k])
-				load_quad(o, block, quad_at(o, run, id), keys[k], pairs[k]);
-			more[k] = goes_on(o, block, run, quads[k]);
-		}
-		[[unroll]] for (uint k = 0u; k < BOTH; k++) {
-			if (base + k >= opens.count)
-				continue;
-			const rql_sieve_kernel_open o = open_at(opens, base + k);
-			const uvec2 run = runs[base + k];
-			if (id < quads[k])
-				put_quad(o, run, quad_at(o, run, id), keys[k], pairs[k]);
-			for (uint q = quads[k] + id; more[k] && q < quads_of(run); q += LANES) {
-				const uint first = quad_at(o, run, q);
-				load_quad(o, block, first, keys[k], pairs[k]);
-				more[k] = put_quad(o, run, first, keys[k], pairs[k]);
-			}
-		}
+	r.keys = uvec4(0u);
+	r.rows = uvec2(0u);
+	r.quads = first_quads(o, run);
+	if (gl_LocalInvocationIndex < r.quads)
+		load_quad(o, block, quad_at(o, run, gl_LocalInvocationIndex), r.keys, r.rows);
+	r.more = goes_on(o, block, run, r.quads);
+}
+
+// Puts the range right in the map: the first round, then what is left.
+void put_round(const rql_sieve_kernel_open o, const uint block, const uvec2 run, Round r)
+{
+	const uint id = gl_LocalInvocationIndex;
+	if (id < r.quads)
+		put_quad(o, run, quad_at(o, run, id), r.keys, r.rows);
+	for (uint q = r.quads + id; r.more && q < quads_of(run); q += LANES) {
+		const uint first = quad_at(o, run, q);
+		load_quad(o, block, first, r.keys, r.rows);
+		r.more = put_quad(o, run, first, r.keys, r.rows);
 	}
+}
+
+// The rows that pass all tests, of those in `rows`. Ranges stand in the order of their tests.
+uvec4 put_opens(const rql_sieve_kernel_opens opens, const uint block, const uint count, const uvec4 passed[TESTS],
+                uvec4 rows)
+{
+	Round ahead[AHEAD];
+	uint test[AHEAD];
+	[[unroll]] for (uint a = 0u; a < AHEAD; a++) {
+		test[a] = TESTS;
+		if (a >= opens.count)
+			continue;
+		const rql_sieve_kernel_open o = open_at(opens, a);
+		test[a] = o.test;
+		load_round(o, block, runs[a], ahead[a]);
+	}
+	uint next = AHEAD;
+	[[unroll]] for (uint j = 0u; j < TESTS; j++) {
+		if (j >= count)
+			break;
+		put_map(passed[j]);
+		wait();
+		[[unroll]] for (uint a = 0u; a < AHEAD; a++)
+			if (test[a] == j)
+				put_round(open_at(opens, a), block, runs[a], ahead[a]);
+		for (; next < opens.count && open_at(opens, next).test == j; next++) {
+			Round r;
+			load_round(open_at(opens, next), block, runs[next], r);
+			put_round(open_at(opens, next), block, runs[next], r);
+		}
+		wait();
+		rows &= get_map();
+	}
+	return rows;
 }
 
 void main()
@@ -207,7 +241,7 @@ void main()
 	const uint id = gl_LocalInvocationIndex, lane = part.first + id, block = part.first / LANES;
 	const uint groups = (args.test_count + TESTS - 1u) / TESTS, segment = part.test / args.test_count;
 	const uint64_t tests = args.tests + uint64_t(part.test) * RQL_SIEVE_TEST_BYTES;
-	uvec4 rows = uvec4(0xffffffffu);
+	uvec4 rows = uvec4(0xffffffffu), passed[TESTS];
 	for (uint g = 0u; g < groups; g++) {
 		const uint count = min(args.test_count - g * TESTS, TESTS);
 		const rql_sieve_kernel_opens opens = SieveOpens(args.opens + uint64_t(segment * groups + g) * 16ul).v;
@@ -217,16 +251,11 @@ void main()
 			run = uvec2(start_at(o, block, o.first_bin), start_at(o, block, o.end_bin));
 			note_bytes(RQL_SIEVE_SECTOR);
 		}
-		put_vectors(tests + uint64_t(g * TESTS) * RQL_SIEVE_TEST_BYTES, count, lane, rows);
+		read_vectors(tests + uint64_t(g * TESTS) * RQL_SIEVE_TEST_BYTES, count, lane, rows, passed);
 		if (id < opens.count)
 			runs[id] = run;
 		wait();
-		put_opens(opens, block);
-		wait();
-		for (uint j = 0u; j < count; j++) {
-			const uint at = j * WORDS + id * 4u;
-			rows &= uvec4(map[at], map[at + 1u], map[at + 2u], map[at + 3u]);
-		}
+		rows = put_opens(opens, block, count, passed, rows);
 	}
 	SieveRows(args.rows + (uint64_t(part.place) + id) * RQL_SIEVE_LANE_BYTES).v = rows;
 	note_bytes(RQL_SIEVE_LANE_BYTES);
