@@ -5,17 +5,17 @@
 // Floor, in bytes a row: 1/8 for each vector and for the bitmap, 6 for a row between a bound and its vector, and a sector
 // in each block for where these begin. What is read depends on nothing but the bounds.
 //
-// A block is little work behind three waits for memory, so what counts is how many blocks are on their way. Vectors and
-// runs of all tests are loaded into registers first; then one test after another is put right in the same 512 bytes of
-// shared memory. A bitmap for each test instead left half as many workgroups on a multiprocessor.
+// A block is little work behind three waits for memory, so what counts is how many blocks are on their way: few
+// registers, little shared memory, little code. Vectors and runs of all tests are loaded into registers first; then one
+// test after another is put right in the same 512 bytes. What no test asks for is not in the pipeline's code.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "device/kernel.glsl"
 layout(local_size_x_id = 0) in; // RQL_SIEVE_BLOCK_LANES
 layout(constant_id = 1) const bool COUNTING = false;
-layout(constant_id = 2) const bool TWO = true; // some cut reads three vectors
 #define SIEVE_COUNTING COUNTING
 #include "method/sieve/shaders/sieve_spans.glsl"
+layout(constant_id = 2) const uint ASKS = RQL_SIEVE_BLOCKS_ANY; // the most that a test asks for
 layout(constant_id = 3) const uint TESTS = RQL_SIEVE_BLOCK_TESTS; // that are taken together
 
 layout(push_constant, scalar) uniform Args { rql_sieve_blocks_args args; };
@@ -23,7 +23,6 @@ layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer Sie
 layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer SieveOpen { rql_sieve_kernel_open v; };
 layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer SievePair { uvec2 v; };
 const uint WORDS = RQL_SIEVE_BLOCK_ROWS / 32u, LANES = RQL_SIEVE_BLOCK_LANES;
-const uint AHEAD = 4u; // open ranges whose first round is loaded together
 shared uint map[WORDS];                   // the block's rows that pass a test
 shared uvec2 runs[RQL_SIEVE_BLOCK_OPENS]; // of each open range, where its bins begin and end
 
@@ -70,36 +69,42 @@ uvec4 other_rows(const rql_sieve_kernel_test t, const uint lane, const uvec4 row
 // What vectors say of each test. Loads of all of them first; nothing waits between two.
 void read_vectors(const uint64_t tests, const uint count, const uint lane, const uvec4 rows, out uvec4 passed[TESTS])
 {
-	uvec4 from[TESTS], to[TESTS], from2[TESTS], to2[TESTS], from3[TESTS], to3[TESTS], null[TESTS];
-	bool plain[TESTS];
+	uvec4 from[TESTS], both[TESTS], null[TESTS];
 	[[unroll]] for (uint j = 0u; j < TESTS; j++) {
-		from[j] = to[j] = from2[j] = to2[j] = from3[j] = to3[j] = uvec4(0u);
-		null[j] = uvec4(0xffffffffu);
-		plain[j] = false;
+		passed[j] = from[j] = both[j] = null[j] = uvec4(0u);
 		if (j >= count)
 			continue;
 		const rql_sieve_kernel_test t = SieveTest(tests + uint64_t(j) * RQL_SIEVE_TEST_BYTES).v;
-		plain[j] = is_plain(t);
-		if (plain[j] && t.nulls != 0ul)
-			null[j] = SieveWords(t.nulls + uint64_t(lane) * RQL_SIEVE_LANE_BYTES).v;
-		if (!plain[j] || t.span_count == 0u)
+		if (t.span_count == 0u)
 			continue;
 		const rql_sieve_kernel_span s = SieveSpan(t.spans).v;
+		passed[j] = vector_at(t, s.to_first, lane);
+		if (ASKS == RQL_SIEVE_BLOCKS_ONE)
+			continue;
 		from[j] = vector_at(t, s.from_first, lane);
-		to[j] = vector_at(t, s.to_first, lane);
-		if (TWO && s.from_third != RQL_SIEVE_KERNEL_NO_ROW) {
-			from2[j] = vector_at(t, s.from_second, lane);
-			from3[j] = vector_at(t, s.from_third, lane);
-		}
-		if (TWO && s.to_third != RQL_SIEVE_KERNEL_NO_ROW) {
-			to2[j] = vector_at(t, s.to_second, lane);
-			to3[j] = vector_at(t, s.to_third, lane);
-		}
+		if (ASKS == RQL_SIEVE_BLOCKS_PLAIN)
+			continue;
+		if (s.from_third != RQL_SIEVE_KERNEL_NO_ROW)
+			from[j] |= vector_at(t, s.from_second, lane) & vector_at(t, s.from_third, lane);
+		if (s.to_third != RQL_SIEVE_KERNEL_NO_ROW)
+			both[j] = vector_at(t, s.to_second, lane) & vector_at(t, s.to_third, lane);
 	}
+	if (ASKS == RQL_SIEVE_BLOCKS_ONE)
+		return;
+	[[unroll]] for (uint j = 0u; j < TESTS; j++)
+		passed[j] = (passed[j] | both[j]) & ~from[j];
 	[[unroll]] for (uint j = 0u; j < TESTS; j++) {
-		passed[j] = ((to[j] | (to2[j] & to3[j])) & ~(from[j] | (from2[j] & from3[j]))) | ~null[j];
-		if (j < count && !plain[j])
-			passed[j] = other_rows(SieveTest(tests + uint64_t(j) * RQL_SIEVE_TEST_BYTES).v, lane, rows);
+		const uint64_t nulls = j < count ? SieveTest(tests + uint64_t(j) * RQL_SIEVE_TEST_BYTES).v.nulls : 0ul;
+		if (nulls != 0ul)
+			passed[j] |= ~SieveWords(nulls + uint64_t(lane) * RQL_SIEVE_LANE_BYTES).v;
+	}
+	for (uint j = 0u; ASKS == RQL_SIEVE_BLOCKS_ANY && j < count; j++) {
+		const rql_sieve_kernel_test t = SieveTest(tests + uint64_t(j) * RQL_SIEVE_TEST_BYTES).v;
+		if (is_plain(t))
+			continue;
+		const uvec4 other = other_rows(t, lane, rows);
+		[[unroll]] for (uint k = 0u; k < TESTS; k++)
+			passed[k] = j == k ? other : passed[k];
 	}
 }
 
@@ -167,34 +172,33 @@ bool goes_on(const rql_sieve_kernel_open o, const uint block, const uvec2 run, c
 	return o.down != 0u ? key >= o.least : key <= o.greatest;
 }
 
-// What the first rounds of ranges found in memory.
+// What the first round of a range found in memory.
 struct Round {
 	uvec4 keys;
 	uvec2 rows;
-	uint quads;
-	bool more;
+	uint more; // rows may come behind it
 };
 
-void load_round(const rql_sieve_kernel_open o, const uint block, const uvec2 run, out Round r)
+Round load_round(const rql_sieve_kernel_open o, const uint block, const uvec2 run)
 {
-	r.keys = uvec4(0u);
-	r.rows = uvec2(0u);
-	r.quads = first_quads(o, run);
-	if (gl_LocalInvocationIndex < r.quads)
+	const uint quads = first_quads(o, run);
+	Round r = Round(uvec4(0u), uvec2(0u), 0u);
+	if (gl_LocalInvocationIndex < quads)
 		load_quad(o, block, quad_at(o, run, gl_LocalInvocationIndex), r.keys, r.rows);
-	r.more = goes_on(o, block, run, r.quads);
+	r.more = goes_on(o, block, run, quads) ? 1u : 0u;
+	return r;
 }
 
 // Puts the range right in the map: the first round, then what is left.
 void put_round(const rql_sieve_kernel_open o, const uint block, const uvec2 run, Round r)
 {
-	const uint id = gl_LocalInvocationIndex;
-	if (id < r.quads)
-		put_quad(o, run, quad_at(o, run, id), r.keys, r.rows);
-	for (uint q = r.quads + id; r.more && q < quads_of(run); q += LANES) {
+	const uint quads = first_quads(o, run), all = quads_of(run);
+	bool more = gl_LocalInvocationIndex < quads || r.more != 0u;
+	for (uint q = gl_LocalInvocationIndex; more && q < all; q += LANES) {
 		const uint first = quad_at(o, run, q);
-		load_quad(o, block, first, r.keys, r.rows);
-		r.more = put_quad(o, run, first, r.keys, r.rows);
+		if (q >= quads)
+			load_quad(o, block, first, r.keys, r.rows);
+		more = put_quad(o, run, first, r.keys, r.rows) && r.more != 0u;
 	}
 }
 
@@ -202,29 +206,26 @@ void put_round(const rql_sieve_kernel_open o, const uint block, const uvec2 run,
 uvec4 put_opens(const rql_sieve_kernel_opens opens, const uint block, const uint count, const uvec4 passed[TESTS],
                 uvec4 rows)
 {
-	Round ahead[AHEAD];
-	uint test[AHEAD];
-	[[unroll]] for (uint a = 0u; a < AHEAD; a++) {
-		test[a] = TESTS;
-		if (a >= opens.count)
-			continue;
-		const rql_sieve_kernel_open o = open_at(opens, a);
-		test[a] = o.test;
-		load_round(o, block, runs[a], ahead[a]);
-	}
-	uint next = AHEAD;
-	[[unroll]] for (uint j = 0u; j < TESTS; j++) {
-		if (j >= count)
-			break;
-		put_map(passed[j]);
+	Round ahead[TESTS];
+	[[unroll]] for (uint a = 0u; a < TESTS; a++)
+		if (a < opens.count)
+			ahead[a] = load_round(open_at(opens, a), block, runs[a]);
+	uint next = 0u;
+	for (uint j = 0u; j < count; j++) {
+		uvec4 mine = passed[0];
+		[[unroll]] for (uint t = 1u; t < TESTS; t++)
+			mine = j == t ? passed[t] : mine;
+		put_map(mine);
 		wait();
-		[[unroll]] for (uint a = 0u; a < AHEAD; a++)
-			if (test[a] == j)
-				put_round(open_at(opens, a), block, runs[a], ahead[a]);
 		for (; next < opens.count && open_at(opens, next).test == j; next++) {
-			Round r;
-			load_round(open_at(opens, next), block, runs[next], r);
-			put_round(open_at(opens, next), block, runs[next], r);
+			const rql_sieve_kernel_open o = open_at(opens, next);
+			Round r = ahead[0];
+			[[unroll]] for (uint a = 1u; a < TESTS; a++)
+				if (next == a)
+					r = ahead[a];
+			if (next >= TESTS)
+				r = load_round(o, block, runs[next]);
+			put_round(o, block, runs[next], r);
 		}
 		wait();
 		rows &= get_map();
