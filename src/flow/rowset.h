@@ -44,6 +44,7 @@ struct rql_rowset {
 	struct rql_batch *batch; /* rows as they came, held by the run: there are no vectors until rql_rowset_open */
 	uint32_t sorted_keys; /* rows ascend by the vectors of rank 1..sorted_keys */
 	struct rql_keyed_rows keyed; /* of a map to build: the rows behind these groups */
+	const struct rql_leaf *whole; /* an operator's input: all of this leaf's rows, in its order. NULL: not known to be */
 };
 
 static inline uint32_t rql_rowset_row(const struct rql_rowset *set, uint64_t i)

@@ -324,6 +324,7 @@ enum rql_port_kind {
 	RQL_PORT_BATCH,  /* rows in the host's layout */
 	RQL_PORT_ROWS,   /* which rows of the snapshot pass the conjuncts; nothing else is asked for */
 	RQL_PORT_MAP,    /* which keys the rows have, as a map: in a device's memory and in the host's */
+	RQL_PORT_SORTED, /* all rows that have a value of one column, in its order: nothing else is asked for */
 	RQL_PORT_COLUMNS, /* rows of a form (column/form.h), in no order, in a device's memory for whoever comes next there */
 };
 
@@ -416,6 +417,7 @@ struct rql_request {
 	/* MAP, of COLUMNS with one column, of integers: the keys of [keys_least, keys_least + keys_span). */
 	int64_t keys_least;
 	uint32_t keys_span;
+	uint32_t sorted_by; /* SORTED: the column */
 	/* COLUMNS: their form, retained by what is prepared; output i is its column i. And how many are expected. Of groups
 	 * (there is no output then, and at least one group key) group output i is column i. */
 	const struct rql_store_snapshot *gives;
