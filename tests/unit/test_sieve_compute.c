@@ -13,7 +13,8 @@
 #include "method/sieve/sieve_gpu.h"
 #include "vulkan_fixture.h"
 
-extern const struct rql_method rql_method_sieve_compute, rql_method_sieve_rt, rql_method_sieve_raster;
+extern const struct rql_method rql_method_sieve_compute, rql_method_sieve_positions, rql_method_sieve_blocks,
+	rql_method_sieve_rt, rql_method_sieve_raster;
 
 static struct rql_devices *devices;
 static struct rql_device *gpu;
@@ -127,6 +128,26 @@ static void in_form(const struct rql_request *request, const struct rql_method *
 	free(bits);
 }
 
+/* What sieves leave to RayQL is answered in three ways, which are priced apart; of other forms there is one. */
+static void in_each_form(const struct rql_request *request, enum rql_sieve_refine refine, const uint64_t *want)
+{
+	static const struct rql_method *const automatic[] = {&rql_method_sieve_compute, &rql_method_sieve_positions,
+	                                                     &rql_method_sieve_blocks};
+	if (refine != RQL_SIEVE_AUTO) {
+		for (unsigned m = 1; m < 3; m++)
+			assert_int_equal(automatic[m]->offer(request, gpu, NULL), RQL_OFFER_NO);
+		in_form(request, method_of(refine), want);
+		return;
+	}
+	const struct rql_method *method = automatic[ran[RQL_SIEVE_AUTO] % 3];
+	struct rql_prepared *p = NULL;
+	struct rql_error err = {0};
+	ok(method->prepare(request, gpu, &p, &err), &err);
+	assert_int_equal(p->gpu->refine, RQL_SIEVE_VALUES + ran[RQL_SIEVE_AUTO] % 3);
+	method->free(p);
+	in_form(request, method, want);
+}
+
 /* The same sieves in a form; the other columns' are left as they are where `some` is set. */
 static void give_form(const struct rql_request *request, enum rql_sieve_refine refine, bool some,
                       struct rql_index_of *out)
@@ -136,7 +157,7 @@ static void give_form(const struct rql_request *request, enum rql_sieve_refine r
 		out[i].sieve.interval = 40 + asked_forms * 7 % 61; /* nearer rays are too many for lavapipe */
 		out[i].sieve.spacing = asked_forms * 13 % 101;
 		out[i].sieve.by_value = asked_forms / 3 % 4 == 0;
-		if (!some || i % 2 == asked_forms / 2 % 2 || refine < RQL_SIEVE_RTC1)
+		if (!some || i % 2 == asked_forms / 2 % 2 || (refine != RQL_SIEVE_AUTO && refine < RQL_SIEVE_RTC1))
 			out[i].sieve.refine = refine;
 		else
 			out[i].sieve.refine = RQL_SIEVE_RTC1 + asked_forms % 4;
@@ -151,15 +172,15 @@ static void on_gpu(const struct rql_request *request, const uint64_t *want)
 	static unsigned large;
 	if (request->snapshot->rows > 20000 && large++ % 3) /* lavapipe takes its time */
 		return;
-	const enum rql_sieve_refine refine = RQL_SIEVE_VALUES + asked_forms % (RQL_SIEVE_REFINES - 1);
-	give_form(request, refine, asked_forms % 5 == 0, of);
+	const enum rql_sieve_refine refine = asked_forms % RQL_SIEVE_REFINES;
+	give_form(request, refine, refine && asked_forms % 5 == 0, of);
 	asked_forms++;
 	/* Where places are values, skew puts most rows in one: each of many rays then meets all (RTScan 3.2). */
 	const bool by_value = refine == RQL_SIEVE_RTC1 || refine == RQL_SIEVE_RTC3 ||
 	                      (refine == RQL_SIEVE_MATRIX && of[0].sieve.by_value);
 	if (by_value && request->snapshot->rows > 20000)
 		return;
-	in_form(&asked, method_of(refine), want);
+	in_each_form(&asked, refine, want);
 	ran[refine]++;
 }
 
@@ -278,6 +299,46 @@ static void test_order(void **state)
 	assert_true(sorted > 100000);
 }
 
+static double price_of(const struct rql_method *method, const struct rql_request *request)
+{
+	struct rql_prepared *p = NULL;
+	struct rql_error err = {0};
+	struct rql_cost cost;
+	ok(method->prepare(request, gpu, &p, &err), &err);
+	method->price(p, gpu, &cost);
+	method->free(p);
+	return cost.run_ns;
+}
+
+/* Of few vectors many rows stay open, and blocks read least of them; of many vectors values are cheaper. */
+static void test_prices(void **state)
+{
+	(void)state;
+	static int64_t values[300000];
+	const struct rql_profile own = gpu->profile;
+	gpu->profile.read_gbps = 4300; /* as of an H200 */
+	gpu->profile.scan.tested_row_ns = 0.001;
+	random_state = 5;
+	for (uint32_t r = 0; r < 300000; r++)
+		values[r] = (int64_t)roll(1u << 30);
+	struct column x = column_of(RQL_TYPE_BIGINT, values, 8, 300000);
+	struct rql_index_of of = {.form = RQL_INDEX_SIEVE, .sieve = {.vectors = 2, .components = 1}};
+	struct rql_conjunct c = {.test = RQL_TEST_IN_RANGE, .least = -1, .greatest = 400000000};
+	const struct rql_request request = {.snapshot = x.snapshot,
+	                                    .index_count = 1,
+	                                    .indexes = &of,
+	                                    .wants = RQL_PORT_ROWS,
+	                                    .conjunct_count = 1,
+	                                    .conjuncts = &c};
+	const double few = price_of(&rql_method_sieve_blocks, &request);
+	assert_true(few < price_of(&rql_method_sieve_compute, &request));
+	assert_true(few < price_of(&rql_method_sieve_positions, &request));
+	of.sieve.vectors = 1000;
+	assert_true(price_of(&rql_method_sieve_compute, &request) < price_of(&rql_method_sieve_blocks, &request));
+	gpu->profile = own;
+	column_free(&x);
+}
+
 int main(void)
 {
 	const int skip = vulkan_skip_without(RQL_UNIT_COMPUTE);
@@ -285,10 +346,10 @@ int main(void)
 		return skip;
 	also = on_gpu;
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_random), cmocka_unit_test(test_reals),
-	                                   cmocka_unit_test(test_integers), cmocka_unit_test(test_order),
+	                                   cmocka_unit_test(test_integers), cmocka_unit_test(test_order), cmocka_unit_test(test_prices),
 	                                   cmocka_unit_test(test_faults)};
 	const int result = cmocka_run_group_tests(tests, open_device, close_device);
-	for (unsigned r = RQL_SIEVE_VALUES; r < RQL_SIEVE_REFINES; r++)
+	for (unsigned r = 0; r < RQL_SIEVE_REFINES; r++)
 		printf("form %u: %u requests on the device\n", r, ran[r]);
-	return result || !ran[RQL_SIEVE_VALUES] || !ran[RQL_SIEVE_CELLS] || !tested;
+	return result || ran[RQL_SIEVE_AUTO] < 3 || !ran[RQL_SIEVE_VALUES] || !ran[RQL_SIEVE_CELLS] || !tested;
 }
