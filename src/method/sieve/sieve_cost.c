@@ -32,8 +32,8 @@ static double guess(const struct rql_store_column *column, const struct rql_siev
 	if (column->kind == RQL_STORE_CODED) {
 		high = (double)column->dimension->count;
 	} else if (column->kind == RQL_STORE_INTEGER) {
-		low = (double)rql_sieve_integer_key(column->type, (uint64_t)column->least);
-		high = (double)rql_sieve_integer_key(column->type, (uint64_t)column->greatest);
+		low = (double)rql_sieve_value_key(column->type, column->least);
+		high = (double)rql_sieve_value_key(column->type, column->greatest);
 	} else {
 		return GUESS_SHARE;
 	}

@@ -39,6 +39,9 @@ enum rql_offer rql_sieve_offer(const struct rql_request *request, const struct r
 	for (uint32_t c = 0; c < request->conjunct_count; c++)
 		if (!sieve_of(request, rql_sieve_predicate_column(request->snapshot, &request->conjuncts[c]), device, unit))
 			return RQL_OFFER_NO;
+	for (uint32_t c = 0; c < request->conjunct_count; c++)
+		if (!rql_sieve_predicate_exact(request->snapshot, &request->conjuncts[c]))
+			return RQL_OFFER_SUPERSET;
 	return RQL_OFFER_FULL;
 }
 

@@ -140,7 +140,7 @@ static uint64_t key_at(const struct rql_store_kernels *kernels, const struct rql
 	if (of->encoding == RQL_STORE_PACKED) {
 		const struct rql_packed packed = {.data = (uint8_t *)(uintptr_t)view->bytes + (uint64_t)of->data * 64,
 		                                  .bits = of->bits};
-		return rql_sieve_key_of(view, of->base[0] + rql_packed_field(&packed, at));
+		return rql_sieve_packed_key(view, of, &packed, at);
 	}
 	const uint32_t first = at / 64 * 64, left = of->rows - first;
 	rql_sieve_decode(kernels, view, block, first, left < 64 ? left : 64, keys, valid);
