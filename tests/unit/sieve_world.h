@@ -126,7 +126,7 @@ static bool make_predicates(struct query *q, const struct table *t, int64_t *lis
 
 static unsigned supersets, shared_keys;
 
-/* The condition in which values that have a key with a bound are inside, for one row: what a sieve knows of 128 bits. */
+/* The condition in which values that share a key with a bound are inside, of one row: what a sieve knows. */
 static void widen(struct rql_conjunct *c, const struct table *t, uint32_t row)
 {
 	if (c->test != RQL_TEST_IN_RANGE || c->index != WIDE)

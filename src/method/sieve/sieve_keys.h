@@ -1,9 +1,9 @@
 /* Keys: what a column's values are to a sieve, unsigned numbers that ascend in the host's order of the values. Of coded
  * columns they are codes as the segment stores them, which an append does not change. NULL has no key.
  *
- * Integers of types of 128 bits (HUGEINT, DECIMAL of more than 18 digits, UUID) have keys of 64 bits as well: exact up to
- * 2^62 in amount, then the power of two and the 55 bits below the leading one. Values that share a key are neighbours,
- * so a bound among them makes a superset, which whoever comes next tests again. */
+ * Integers of types of 128 bits (HUGEINT, DECIMAL of more than 18 digits, UUID) have keys of 64 bits as well: exact up
+ * to 2^62 in amount, then the power of two and the 55 bits below the leading one. Values that share a key are
+ * neighbours, so a bound among them makes a superset, which whoever comes next tests again. */
 #ifndef RQL_METHOD_SIEVE_SIEVE_KEYS_H
 #define RQL_METHOD_SIEVE_SIEVE_KEYS_H
 
@@ -37,12 +37,14 @@ static inline bool rql_sieve_is_wide(struct rql_type type)
 #define RQL_SIEVE_LEADING_BITS 55u
 static inline uint64_t rql_sieve_amount_place(rql_uint128 amount)
 {
-	const uint64_t exact = UINT64_C(1) << RQL_SIEVE_EXACT_BITS, high = (uint64_t)(amount >> 64);
+	const uint64_t exact = UINT64_C(1) << RQL_SIEVE_EXACT_BITS, step = UINT64_C(1) << RQL_SIEVE_LEADING_BITS;
+	const uint64_t high = (uint64_t)(amount >> 64);
 	if (amount < exact)
 		return (uint64_t)amount;
-	const unsigned power = high ? 127u - (unsigned)__builtin_clzll(high) : 63u - (unsigned)__builtin_clzll((uint64_t)amount);
-	const uint64_t below = (uint64_t)(amount >> (power - RQL_SIEVE_LEADING_BITS)) & ((UINT64_C(1) << RQL_SIEVE_LEADING_BITS) - 1);
-	return exact + ((uint64_t)(power - RQL_SIEVE_EXACT_BITS) << RQL_SIEVE_LEADING_BITS) + below;
+	const unsigned zeros = (unsigned)(high ? __builtin_clzll(high) : 64 + __builtin_clzll((uint64_t)amount));
+	const unsigned power = 127 - zeros;
+	const uint64_t below = (uint64_t)(amount >> (power - RQL_SIEVE_LEADING_BITS)) & (step - 1);
+	return exact + (power - RQL_SIEVE_EXACT_BITS) * step + below;
 }
 static inline uint64_t rql_sieve_wide_key(rql_int128 value)
 {
