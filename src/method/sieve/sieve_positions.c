@@ -180,20 +180,22 @@ static void turn_cut(const struct rql_sieve_run *run, uint32_t part, uint32_t cu
 		memcpy(bits, cut.first + from, words * sizeof(*bits));
 		return;
 	}
+	if (cut.third) {
+		const uint64_t *third = cut.third + from, *second = cut.second ? cut.second + from : third;
+		for (uint64_t w = 0; w < words; w++) {
+			const uint64_t below = (cut.first ? cut.first[from + w] : 0) | (second[w] & third[w]);
+			bits[w] = fresh ? below : bits[w] ^ below;
+		}
+		return;
+	}
 	if (fresh)
 		memset(bits, 0, words * sizeof(*bits));
 	for (uint64_t w = 0; w < words && cut.all; w++) {
 		const uint32_t block = part * RQL_SIEVE_PART_BLOCKS + (uint32_t)(w / WORDS);
 		bits[w] ^= rql_rows_live(run->blocks[block].rows, (uint32_t)(w % WORDS));
 	}
-	if (cut.first && !cut.third)
-		for (uint64_t w = 0; w < words; w++)
-			bits[w] ^= cut.first[from + w];
-	else if (cut.third) {
-		const uint64_t *third = cut.third + from, *second = cut.second ? cut.second + from : third;
-		for (uint64_t w = 0; w < words; w++)
-			bits[w] ^= (cut.first ? cut.first[from + w] : 0) | (second[w] & third[w]);
-	}
+	for (uint64_t w = 0; w < words && cut.first; w++)
+		bits[w] ^= cut.first[from + w];
 }
 
 static void turn_rows(const uint32_t *positions, uint32_t count, uint64_t *bits)
