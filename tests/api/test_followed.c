@@ -131,9 +131,11 @@ static void parameters(void **state)
 	rayql_statement *stmt = NULL;
 	rayql_error *err = NULL;
 	rayql_result *res = NULL;
-	for (unsigned kind = 0; kind < 2; kind++) {
-		const char *sql = kind ? "UPDATE t SET a = $a WHERE s = $s AND id < $most" : "DELETE FROM t WHERE id BETWEEN ? AND ?";
-		assert_int_equal(rayql_prepare(s.con, sql, &stmt, &err), RAYQL_OK);
+	static const char *const texts[] = {"DELETE FROM t WHERE id BETWEEN ? AND ?",
+	                                    "UPDATE t SET a = $a WHERE s = $s AND id < $most",
+	                                    "UPDATE t SET a = ? WHERE s = ? AND id < ?"};
+	for (unsigned kind = 0; kind < 3; kind++) {
+		assert_int_equal(rayql_prepare(s.con, texts[kind], &stmt, &err), RAYQL_OK);
 		for (unsigned i = 0; i < 3; i++) {
 			if (i == 2)
 				run(s.con, "BEGIN");
@@ -154,7 +156,7 @@ static void parameters(void **state)
 			     "3 deleted, 0 updated and 0 added rows"},
 				{"0 deleted, 4 updated and 0 added rows", "0 deleted, 7 updated and 0 added rows",
 			     "0 deleted, 10 updated and 0 added rows"}};
-			takes_over(s.con, counts[kind][i]);
+			takes_over(s.con, counts[kind > 0][i]);
 		}
 		rayql_statement_free(stmt);
 	}
