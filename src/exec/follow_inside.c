@@ -129,6 +129,16 @@ static void keep(struct rql_followed_table *t, struct rql_follow *f)
 		lose(t);
 }
 
+/* The statement would have failed as well. What the host shows of the query's text is not the user's, and is left out. */
+static rql_status find_rows(struct rql_follow *f, struct rql_host_con *con, struct rql_error *err)
+{
+	rql_status status = rql_follow_find(f, con, err);
+	char *shown = status != RQL_OK && err && err->message ? strstr(err->message, "\n\nLINE ") : NULL;
+	if (shown)
+		*shown = 0;
+	return status;
+}
+
 /* Before an UPDATE the transaction's own rows are counted: it has moved rows when there are more of them afterwards. A
  * DELETE may take some of them away. */
 static rql_status run_known(const struct rql_call *call, struct rql_host_stmt *stmt, struct rql_followed_table *t,
@@ -136,7 +146,7 @@ static rql_status run_known(const struct rql_call *call, struct rql_host_stmt *s
 {
 	struct rql_host_con *con = call->s->host;
 	int64_t before = t->added;
-	RQL_TRY(rql_follow_find(f, con, err));
+	RQL_TRY(find_rows(f, con, err));
 	if (f->found && f->update && before < 0)
 		RQL_TRY(rql_follow_count_added(f, con, &before, err));
 	rql_status status = run(call, stmt, err);

@@ -70,6 +70,15 @@ static void inside(void **state)
 	fails(s.con, "UPDATE t SET a = 'x' WHERE id = 301", RAYQL_ERROR_HOST, "Could not convert");
 	run(s.con, "ROLLBACK");
 	expect(s.con, "SELECT count(*) FROM t WHERE id = 300", NULL, "1\n");
+	/* What fails does so once, in the statement's own words. */
+	rayql_error *err = NULL;
+	run(s.con, "BEGIN");
+	assert_int_equal(rayql_query(s.con, "DELETE FROM t WHERE s = 5", NULL, &err), RAYQL_ERROR_HOST);
+	assert_true(strstr(rayql_error_message(err), "Could not convert") && !strstr(rayql_error_message(err), "rowid"));
+	rayql_error_free(err);
+	fails(s.con, "SELECT 1", RAYQL_ERROR_HOST, "aborted");
+	run(s.con, "ROLLBACK");
+	expect(s.con, "SELECT count(*) FROM t WHERE id = 300", NULL, "1\n");
 	/* One statement of unknown rows, and the rest does not matter. */
 	run(s.con, "BEGIN; DELETE FROM t WHERE id = 300; DELETE FROM t WHERE id = 301 AND random() >= 0; COMMIT");
 	is_lost(s.con);
