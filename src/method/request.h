@@ -136,7 +136,7 @@ enum rql_index_form {
 #define RQL_SIEVE_VECTORS_MOST 1022u
 /* How the rows that vectors leave undecided are found and decided. What a device has no unit for is done by values. */
 enum rql_sieve_refine {
-	RQL_SIEVE_AUTO,      /* positions on the CPU, values on GPUs */
+	RQL_SIEVE_AUTO,      /* positions on the CPU; on a GPU the cheapest of the next three */
 	RQL_SIEVE_VALUES,    /* the values of all rows in the boundary's bins */
 	RQL_SIEVE_POSITIONS, /* rows in the order of their values, beside: only what lies between a bound and a vector */
 	RQL_SIEVE_BLOCKS,    /* compute: the same by blocks: a block's rows at a bound lie side by side */

@@ -99,7 +99,7 @@ static void put_under(struct rql_strbuf *out, const struct rql_leaf *leaf)
 {
 	if (!leaf->under)
 		return;
-	rql_strbuf_printf(out, "  under rows of %s on %s%s%s, by ", leaf->under->name, rql_unit_name(leaf->under->unit),
+	rql_strbuf_printf(out, "  under rows of %s on %s%s%s, by ", rql_method_called(leaf->under), rql_unit_name(leaf->under->unit),
 	                  leaf->under_index ? ", in " : "", leaf->under_index ? leaf->under_index : "");
 	if (leaf->under_tests || !leaf->under_joins)
 		rql_strbuf_printf(out, "%u condition%s", leaf->under_tests, leaf->under_tests == 1 ? "" : "s");

@@ -34,6 +34,8 @@ struct rql_sieve_recording {
 /* What a unit does of its own. */
 struct rql_sieve_unit {
 	enum rql_unit unit;
+	enum rql_sieve_refine automatic; /* what it makes of RQL_SIEVE_AUTO; */
+	bool only_automatic;             /* all that is asked for must be that */
 	/* Fetches pipelines; NULL: there are none. */
 	rql_status (*place)(struct rql_sieve_gpu *gpu, struct rql_error *err);
 	/* Behind the pass over vectors. */
