@@ -367,6 +367,7 @@ struct rql_pair {
 		uint32_t probe, build;   /* columns whose fields say the same */
 	} conditions[RQL_PAIR_CONDITIONS];
 	struct rql_columns_source probe, build;
+		bool canonical;          /* reals: fields of equal values are the same (rql_output) */
 	uint32_t probe_key, build_key;
 	uint32_t column_count;
 	const struct rql_pair_column { /* in the order of the form that it gives */
