@@ -221,8 +221,8 @@ struct rql_group_key {
 	/* Instead of key_count, when it would be more: the port has the key's codes in wide_keys. A null_key other than
 	 * RQL_NONE stands for wide_count - 1. Not with key_of_code. */
 	uint64_t wide_count;
-	/* The source is a DOUBLE or FLOAT: its value is rql_real_code (column/value.h), `least` one of these modulo 2^64. Not with
-	 * key_of_code. Two codes may be of values that the host calls equal: whoever takes the groups puts them together. */
+	/* The source is a DOUBLE or FLOAT: its value is rql_real_code (column/value.h), `least` one of these modulo 2^64. Not
+	 * with key_of_code. Two codes may be of values that the host calls equal: whoever takes the groups puts them together. */
 	bool real;
 };
 

@@ -126,7 +126,7 @@ static void stars(void **state)
 	close_session(&s);
 }
 
-/* Groups by reals of a scan: of one that is many groups (-0.0 and 0.0, two NaNs) the rows are together, also of a dimension's;
+/* Groups by reals of a scan: what is one group and has two codes (-0.0 and 0.0, two NaNs) is together; reals of a dimension;
  * what is above them, and counts of what differs within them. */
 static void real_keys(void **state)
 {

@@ -1401,7 +1401,8 @@ static void real_codes(void **state)
 {
 	(void)state;
 	const double nan = rql_real_at(UINT64_MAX);
-	const double ascending[] = {-(double)INFINITY, -1e308, -1, -4.9e-324, -0.0, 0, 4.9e-324, 1, 1e308, (double)INFINITY, nan, -nan};
+	const double ascending[] = {-(double)INFINITY, -1e308, -1,    -4.9e-324,        -0.0, 0,
+	                            4.9e-324,          1,      1e308, (double)INFINITY, nan,  -nan};
 	const uint32_t count = sizeof ascending / sizeof *ascending;
 	for (uint32_t i = 0; i < count; i++) {
 		const uint64_t code = rql_real_code(ascending[i]);

@@ -134,8 +134,8 @@ static void real_column_key(struct rql_scan_binding *b, uint32_t column, struct 
 	const struct rql_store_column *stored = &b->snapshot->columns[column];
 	struct rql_group_key *key = add_key(b, slot);
 	key->source = (struct rql_source){.kind = RQL_SOURCE_COLUMN, .index = column};
-	reals_key(rql_real_code_same(rql_real_code(stored->real_least)), rql_real_code_same(rql_real_code(stored->real_greatest)),
-	          stored->nulls > 0, key, slot);
+	const uint64_t least = rql_real_code_same(rql_real_code(stored->real_least));
+	reals_key(least, rql_real_code_same(rql_real_code(stored->real_greatest)), stored->nulls > 0, key, slot);
 }
 
 static rql_status integer_key(struct rql_scan_binding *b, const struct rql_expr *e, uint32_t column,

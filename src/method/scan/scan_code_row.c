@@ -494,7 +494,8 @@ static struct rql_scan_value code_of_real(struct rql_scan_coder *c, struct rql_s
 	uint32_t negative = OP2(c, SHIFT_RIGHT, U64, bits, rql_spirv_u64(&c->m, 63));
 	uint32_t turned = OP2(c, OR, U64, OP2(c, SUB, U64, rql_spirv_u64(&c->m, 0), negative), rql_spirv_u64(&c->m, sign));
 	uint32_t code = OP2(c, SUB, U64, OP2(c, XOR, U64, bits, turned), rql_spirv_u64(&c->m, RQL_REAL_CODE_PLACE));
-	uint32_t nan = OP2(c, U_LESS, BOOL, rql_spirv_u64(&c->m, infinite), OP2(c, AND, U64, bits, rql_spirv_u64(&c->m, ~sign)));
+	uint32_t size = OP2(c, AND, U64, bits, rql_spirv_u64(&c->m, ~sign));
+	uint32_t nan = OP2(c, U_LESS, BOOL, rql_spirv_u64(&c->m, infinite), size);
 	code = rql_spirv_select(&c->m, RQL_SPIRV_U64, nan,
 	                        OP2(c, ADD, U64, negative, rql_spirv_u64(&c->m, RQL_REAL_CODE_NAN)), code);
 	return (struct rql_scan_value){.id = code, .valid = v.valid, .kind = RQL_LANE_I64};

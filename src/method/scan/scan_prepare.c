@@ -409,7 +409,8 @@ static rql_status bind_part(struct binding *b, const struct rql_group_key *key, 
 	mark_answer(b->scan, &about.source);
 	bool coded = about.kind == RQL_MEASURE_CODE, join = about.source.kind == RQL_SOURCE_LOOKUP;
 	*part = (struct rql_scan_part){
-		.source = about.source, .least = key->least, .key.key_count = key->key_count, .null_key = key->null_key, .real = key->real};
+		.source = about.source, .least = key->least, .key.key_count = key->key_count, .null_key = key->null_key};
+	part->real = key->real;
 	if (key->wide_count) {
 		part->key.wide = true;
 		part->key.key_count = key->wide_count;
