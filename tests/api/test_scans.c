@@ -162,6 +162,35 @@ static void real_keys(void **state)
 	close_session(&s);
 }
 
+/* Sums that take more than 64 bits as columns: grouped, added up, compared, joined and ordered again. */
+static void wide_sums(void **state)
+{
+	static const char *const queries[] = {
+		"SELECT s, count(*), min(k) FROM (SELECT k, sum(b) s FROM v GROUP BY k) q GROUP BY s ORDER BY s NULLS FIRST",
+		"SELECT g, sum(s), max(s), min(d), sum(d), count(s) FROM (SELECT k, k % 5 g, sum(b) s, sum(d) d FROM v GROUP BY k) q GROUP "
+		"BY g ORDER BY g",
+		"SELECT count(*), sum(x.s) FROM (SELECT k, sum(b) s FROM v GROUP BY k) x JOIN (SELECT k, sum(c) s FROM v GROUP BY k) y "
+		"ON x.k = y.k WHERE x.s > y.s + 5",
+		"SELECT count(*), sum(x.k), sum(y.k) FROM (SELECT k, sum(b) s FROM v GROUP BY k) x JOIN (SELECT k % 20 k, sum(b) s FROM v "
+		"GROUP BY k) y ON x.s = y.s",
+		"SELECT v.k % 7 m, sum(x.s), count(*) FROM (SELECT k, sum(b) s FROM v GROUP BY k) x JOIN v ON x.k = v.k AND v.b < x.s "
+		"GROUP BY m ORDER BY m",
+		"SELECT max(t), min(t), count(DISTINCT t) FROM (SELECT g, sum(s) t FROM (SELECT k, k % 5 g, sum(d) s FROM v GROUP BY k) q "
+		"GROUP BY g) q",
+		"SELECT k, sum(b) s FROM v GROUP BY k HAVING sum(b) > 9223372036854775807 ORDER BY s DESC, k LIMIT 5",
+	};
+	struct session s = scan_session();
+	(void)state;
+	run(s.con, "CREATE TABLE v AS SELECT (i % 40)::INTEGER k, CASE WHEN i % 40 = 3 OR i % 17 = 0 THEN NULL WHEN i % 40 = 4 THEN 7 ELSE "
+	           "(hash(i) >> 1)::BIGINT - CASE WHEN i % 3 = 0 THEN 9223372036854775807 ELSE 0 END END b, (hash(i * 7) >> 2)::BIGINT c, "
+	           "((hash(i * 5) % 1999999999999999999)::HUGEINT - 999999999999999999)::DECIMAL(18, 0) d FROM range(9000) q(i)");
+	run(s.con, "CREATE INDEX vc ON v USING columns (*)");
+	for (size_t i = 0; i < sizeof queries / sizeof *queries; i++)
+		same(s.con, queries[i]);
+	expect(s.con, "SELECT max(s) > 9223372036854775807::HUGEINT FROM (SELECT sum(b) s FROM v GROUP BY k) q", "scan", "true\n");
+	close_session(&s);
+}
+
 static void refusals(void **state)
 {
 	struct session s = scan_session();
@@ -465,7 +494,7 @@ int main(void)
 		cmocka_unit_test(one_table), cmocka_unit_test(stars),        cmocka_unit_test(refusals),
 		cmocka_unit_test(errors),    cmocka_unit_test(freshness),    cmocka_unit_test(in_transaction),
 		cmocka_unit_test(by_itself), cmocka_unit_test(beside_cubes), cmocka_unit_test(dates),
-		cmocka_unit_test(determined), cmocka_unit_test(real_keys), cmocka_unit_test(functions_of_many_strings),
+		cmocka_unit_test(determined), cmocka_unit_test(real_keys), cmocka_unit_test(wide_sums), cmocka_unit_test(functions_of_many_strings),
 	};
 	return cmocka_run_group_tests(tests, NULL, remove_scratch);
 }
