@@ -178,9 +178,10 @@ static rql_status place_segment(struct rql_sieve_gpu *gpu, uint32_t segment, str
 static rql_status select_pipeline(const struct rql_sieve_gpu *gpu, bool counting, const struct rql_pipeline **out,
                                   struct rql_error *err)
 {
-	const uint32_t constants[] = {gpu->workgroup, counting, gpu->two};
+	const uint32_t together = gpu->select_count < RQL_SIEVE_BLOCK_TESTS ? gpu->select_count : RQL_SIEVE_BLOCK_TESTS;
+	const uint32_t constants[] = {gpu->workgroup, counting, gpu->asks, together};
 	const bool blocks = gpu->refine == RQL_SIEVE_BLOCKS;
-	return rql_pipeline_get(gpu->stage.device, blocks ? &blocks_kernel : &select_kernel, constants, blocks ? 3 : 2, out,
+	return rql_pipeline_get(gpu->stage.device, blocks ? &blocks_kernel : &select_kernel, constants, blocks ? 4 : 2, out,
 	                        err);
 }
 

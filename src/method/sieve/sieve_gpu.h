@@ -60,7 +60,7 @@ struct rql_sieve_gpu {
 	uint64_t select_at, tests_at, parts_at, lists_at, regions_at, opens_at;
 	uint32_t select_count; /* tests of a segment in the first pass */
 	uint32_t part_count, list_count, region_count, workgroup;
-	bool two; /* some cut of the first pass reads three vectors */
+	uint32_t asks; /* RQL_SIEVE_BLOCKS_*: the most of its tests */
 	uint64_t rays;
 	const struct rql_pipeline *select, *refining[2];
 };

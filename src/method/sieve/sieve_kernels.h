@@ -102,6 +102,10 @@ RQL_KERNEL_STRUCT_SIZE(rql_sieve_kernel_region, RQL_SIEVE_REGION_BYTES);
 #define RQL_SIEVE_BLOCK_BINS_MOST 1024u
 #define RQL_SIEVE_BLOCK_TESTS 4u  /* are taken together, */
 #define RQL_SIEVE_BLOCK_OPENS 32u /* with so many ranges at most: a lane each */
+/* What a pass asks for at most: of each test one vector, and no NULL passes; two vectors, and NULLs; anything. */
+#define RQL_SIEVE_BLOCKS_ONE 0u
+#define RQL_SIEVE_BLOCKS_PLAIN 1u
+#define RQL_SIEVE_BLOCKS_ANY 2u
 /* A range of keys that vectors say the wrong thing of, or nothing. */
 struct rql_sieve_kernel_open {
 	uint64_t keys;   /* uint32_t[blocks][4096], ascending in a block: distances */
