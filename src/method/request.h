@@ -221,6 +221,9 @@ struct rql_group_key {
 	/* Instead of key_count, when it would be more: the port has the key's codes in wide_keys. A null_key other than
 	 * RQL_NONE stands for wide_count - 1. Not with key_of_code. */
 	uint64_t wide_count;
+	/* The source is a DOUBLE or FLOAT: its value is rql_real_code (column/value.h), `least` one of these modulo 2^64. Not
+	 * with key_of_code. Two codes may be of values that the host calls equal: whoever takes the groups puts them together. */
+	bool real;
 };
 
 enum rql_agg_kind { RQL_AGG_COUNT_STAR, RQL_AGG_COUNT, RQL_AGG_SUM, RQL_AGG_MIN, RQL_AGG_MAX };
@@ -365,6 +368,7 @@ struct rql_pair {
 	uint32_t condition_count;  /* two rows with one key are a match only where all hold: NULL does not */
 	struct rql_pair_condition {
 		enum rql_pair_test test; /* probe <test> build */
+		bool canonical;          /* reals: fields of equal values are the same (rql_output) */
 		uint32_t probe, build;   /* columns whose fields say the same */
 	} conditions[RQL_PAIR_CONDITIONS];
 	struct rql_columns_source probe, build;
