@@ -6,6 +6,7 @@
 #include "args.h"
 #include "bench.h"
 #include "flat.h"
+#include "join.h"
 #include "machine.h"
 #include "options.h"
 #include "plans.h"
@@ -28,6 +29,7 @@ static const char help[] =
 	"       rayql bench thesis --help        the same of the thesis on joins by ray tracing\n"
 	"       rayql bench device --help        joins and group-bys of unindexed columns on a GPU, by device time\n"
 	"       rayql bench scan --help          SSB, TPC-H, ClickBench and db-benchmark from columns in memory, without views\n"
+	"       rayql bench join --help          joins by a key, with an index on it and without, beside DuckDB\n"
 	"       rayql bench point --help         prepared point queries by an index, beside DuckDB's own index\n"
 	"\n"
 	"Runs the 13 queries of the Star Schema Benchmark through RayQL and through DuckDB, checks that every row is the\n"
@@ -153,6 +155,8 @@ int rql_bench_main(int argc, char **argv)
 {
 	if (argc > 1 && !strcmp(argv[1], "device"))
 		return rql_relation_main(argc, argv);
+	if (argc > 1 && !strcmp(argv[1], "join"))
+		return rql_join_main(argc, argv);
 	if (argc > 1 && !strcmp(argv[1], "rtscan"))
 		return rql_rtscan_main(argc, argv);
 	if (argc > 1 && !strcmp(argv[1], "rx"))

@@ -258,6 +258,38 @@ rql_status rql_client_each(rayql_connection *con, const char *sql, double *ms, r
 	return status;
 }
 
+/* ---- who answers ---- */
+
+struct names {
+	char name[32][32];
+	uint32_t count;
+};
+
+static bool begin_names(void *state, const rayql_result *result)
+{
+	(void)state, (void)result;
+	return true;
+}
+
+static bool add_name(void *state, const rayql_batch *text, uint64_t row)
+{
+	struct names *names = state;
+	size_t length;
+	const char *data = rayql_batch_text(text, 0, row, &length);
+	if (names->count < sizeof names->name / sizeof *names->name)
+		snprintf(names->name[names->count++], sizeof names->name[0], "%.*s", (int)length, data);
+	return true;
+}
+
+rql_status rql_client_methods(rayql_connection *con, bool on, struct rql_error *err)
+{
+	struct names names = {0};
+	RQL_TRY(rql_client_each(con, "SELECT DISTINCT name FROM rayql_methods()", NULL, begin_names, add_name, &names, err));
+	for (uint32_t i = 0; i < names.count; i++)
+		RQL_TRY(rql_client_run(con, err, "SET rayql_enable_%s = %s", names.name[i], on ? "on" : "off"));
+	return RQL_OK;
+}
+
 /* ---- JSON ---- */
 
 void rql_json_text_n(struct rql_strbuf *out, const char *text, size_t length)

@@ -30,6 +30,9 @@ typedef bool rql_client_row_fn(void *state, const rayql_batch *text, uint64_t ro
 rql_status rql_client_each(rayql_connection *con, const char *sql, double *ms, rql_client_begin_fn *begin,
                            rql_client_row_fn *row, void *state, struct rql_error *err);
 
+/* Switches all methods of RayQL on or off. Off: DuckDB answers, and nothing but DuckDB runs. */
+rql_status rql_client_methods(rayql_connection *con, bool on, struct rql_error *err) RQL_MUST_CHECK;
+
 /* Appends the rows of sql to out as a JSON array of objects whose values are strings or null. */
 rql_status rql_client_json(rayql_connection *con, const char *sql, struct rql_strbuf *out, struct rql_error *err);
 

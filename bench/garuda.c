@@ -7,6 +7,7 @@
 #include "garuda.h"
 #include "json.h"
 #include "primitive/raster/raster.h"
+#include "util/budget.h"
 
 static const char help[] =
 	"Usage: rayql bench garuda [options]\n"
@@ -18,7 +19,12 @@ static const char help[] =
 	"  --device D          as rayql_devices() names it: vulkan:0, a UUID, a PCI address (default: the first GPU)\n"
 	"  --figure N          8 to 11: joins (default 8); 12, 13: group-bys\n"
 	"  --host              a join of 2^N rows a side from the host's memory to the host's memory instead\n"
-	"  --log2-rows N       rows of the probe side, or of the group-by, 10 to 27, with --host to 29 (default 22)\n"
+	"  --device-limit S    with it: bytes of a device's memory ('8GB'): more is partitioned on the CPU (default: all)\n"
+	"  --host-limit S      bytes of partitions in the host's memory; what goes beyond lies in a file (default: any)\n"
+	"  --temp FOLDER       where that file is (default: TMPDIR, or /tmp)\n"
+	"  --devices N         the first N GPUs of the device's name, each of which takes partitions (default 1)\n"
+	"  --staged            rows lie in memory that no device reaches, and are copied on the way (so with --devices)\n"
+	"  --log2-rows N       rows of the probe side, or of the group-by, 10 to 27, with --host to 30 (default 22)\n"
 	"  --cases TEXT        only cases whose name has this text in it\n"
 	"  --runs N            runs of each, 1 to 1000 (default 5)\n"
 	"  --json FILE         write all figures\n"
@@ -285,10 +291,16 @@ static rql_status run_cases(struct rql_relation_bench *b, struct rql_error *err)
 	return RQL_OK;
 }
 
+static void parse_size(struct rql_args *args, const char *name, const char *value, uint64_t *out)
+{
+	if (!rql_parse_bytes(value, out) || !*out)
+		rql_args_error(args, "--%s %s: expected a size such as 8GB", name, value);
+}
+
 int rql_garuda_main(int argc, char **argv)
 {
 	struct rql_args args = {.argc = argc - 1, .argv = argv + 1, .program = "rayql bench garuda"};
-	struct rql_relation_options o = {.runs = 5, .figure = 8, .log2_rows = 22, .benchmark = "garuda", .run = run_cases,
+	struct rql_relation_options o = {.runs = 5, .figure = 8, .log2_rows = 22, .devices = 1, .benchmark = "garuda", .run = run_cases,
 	                                 .unit = RQL_UNIT_RASTER};
 	const char *value, *benchmark = NULL;
 	for (args.at = 1; args.at < args.argc && !args.failed; args.at++) {
@@ -301,11 +313,19 @@ int rql_garuda_main(int argc, char **argv)
 		else if (rql_args_flag(&args, "host"))
 			o.host = true;
 		else if (rql_args_value(&args, "log2-rows", &value))
-			rql_args_integer(&args, "log2-rows", value, 10, 29, &o.log2_rows);
+			rql_args_integer(&args, "log2-rows", value, 10, 30, &o.log2_rows);
+		else if (rql_args_value(&args, "devices", &value))
+			rql_args_integer(&args, "devices", value, 1, RQL_DEVICES_MAX - 1, &o.devices);
+		else if (rql_args_flag(&args, "staged"))
+			o.staged = true;
+		else if (rql_args_value(&args, "device-limit", &value))
+			parse_size(&args, "device-limit", value, &o.device_limit);
+		else if (rql_args_value(&args, "host-limit", &value))
+			parse_size(&args, "host-limit", value, &o.host_limit);
 		else if (rql_args_value(&args, "runs", &value))
 			rql_args_integer(&args, "runs", value, 1, 1000, &o.runs);
 		else if (!rql_args_value(&args, "device", &o.device) && !rql_args_value(&args, "cases", &o.cases) &&
-		         !rql_args_value(&args, "json", &o.json))
+		         !rql_args_value(&args, "json", &o.json) && !rql_args_value(&args, "temp", &o.folder))
 			rql_args_benchmark(&args, &benchmark);
 	}
 	if (!args.failed && !o.host && o.log2_rows > 27) {

@@ -1,44 +1,51 @@
-/* rayql bench garuda --host: a join from the host's memory to the host's memory (papers/004, 6.1: from inputs in CPU
- * memory to the output in CPU memory). The build side comes in and becomes a hashed map; the probe side is joined piece
- * by piece while it comes in and the result goes out (primitive/stream_join.h). Beside it the link's measured rates and
- * the floor that they give. */
+/* rayql bench garuda --host: a join from the host's memory to the host's memory (papers/004, 6.1: from inputs in CPU memory
+ * to the output in CPU memory), of any size beside a device's memory (primitive/host/host_join.h). Beside it the link's
+ * measured rates and the floor that they give, what was moved, and what each stage took. */
 #include "garuda.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "json.h"
-#include "primitive/stream_join.h"
+#include "primitive/host/host_join.h"
 #include "stats.h"
 #include "util/threads.h"
 
-#define PIECES 4u
+#define CHUNKS 8u /* that a side lies in, each a buffer for its keys and its values */
 #define LINK_BYTES (UINT64_C(1) << 28)
+#define COPY_BYTES (UINT64_C(1) << 20)
 
 enum { KEYS, VALUES, COLUMNS };
 
-struct host_join {
-	struct rql_relation_bench *bench;
-	uint64_t rows, piece;
-	struct rql_relation_bench_args data;
-	struct rql_buffer *made[2][COLUMNS];           /* [side], on the device: made there, and kept to check against */
-	struct rql_buffer *in[2][COLUMNS][PIECES];     /* in the host's memory */
-	struct rql_buffer *out[2][PIECES];             /* the same: values of the build side, of the probe side */
-	struct rql_buffer *build[COLUMNS], *found;     /* on the device; found: matches of each piece */
-	struct rql_lookup_build map;
-	struct rql_buffer *owned[64]; /* of host memory */
-	uint32_t owned_count;
+struct result { /* rows of the result that came together */
+	struct rql_buffer *buffer; /* NULL: in memory that no device reaches */
+	uint32_t *values[2];       /* of the build side, of the probe side */
+	uint64_t room, rows;
 };
 
-static rql_status host_buffer(struct host_join *h, uint64_t bytes, struct rql_buffer **out, struct rql_error *err)
+struct host_join {
+	struct rql_relation_bench *bench;
+	uint64_t rows, chunk;
+	struct rql_relation_bench_args data;
+	struct rql_buffer *made[2][COLUMNS]; /* [side], on the device: kept are the probe side's keys, to check against */
+	struct rql_buffer *in[2][CHUNKS];    /* in the host's memory: keys, then values */
+	uint64_t at[2];                      /* rows of the side that have been given */
+	struct result *results;
+	uint64_t result_count, result_room, given;
+	struct rql_device *devices[RQL_DEVICES_MAX];
+	uint32_t device_count;
+	struct rql_host_report report;
+};
+
+/* ---- data ---- */
+
+static rql_status host_buffer(const struct host_join *h, uint64_t bytes, struct rql_buffer **out, struct rql_error *err)
 {
 	RQL_TRY(rql_buffer_new(h->bench->device, bytes + 256, RQL_MEMORY_READBACK, "the benchmark's rows", out, err));
-	h->owned[h->owned_count++] = *out;
 	memset((*out)->map, 0xa5, bytes); /* its pages are there */
 	return RQL_OK;
 }
-
-/* ---- data ---- */
 
 static rql_status make_sides(struct host_join *h, struct rql_error *err)
 {
@@ -54,93 +61,174 @@ static rql_status make_sides(struct host_join *h, struct rql_error *err)
 	return rql_relation_data(h->bench, RQL_BENCH_JOIN_SUM, &h->data, err);
 }
 
-/* To the host's memory, piece by piece, and room for the result there. */
+/* To the host's memory, chunk by chunk; what the check does not need goes. */
 static rql_status move_out(struct host_join *h, struct rql_error *err)
 {
 	struct rql_commands *c;
 	for (int side = 0; side < 2; side++)
-		for (uint32_t p = 0; p < PIECES; p++) {
-			for (int column = 0; column < COLUMNS; column++)
-				RQL_TRY(host_buffer(h, h->piece * 4, &h->in[side][column][p], err));
-			RQL_TRY(host_buffer(h, h->piece * 4, &h->out[side][p], err));
-		}
+		for (uint32_t p = 0; p < CHUNKS; p++)
+			RQL_TRY(host_buffer(h, h->chunk * 8, &h->in[side][p], err));
 	RQL_TRY(rql_commands_new(h->bench->device, 0, &c, err));
 	for (int side = 0; side < 2; side++)
 		for (int column = 0; column < COLUMNS; column++)
-			for (uint32_t p = 0; p < PIECES; p++)
-				rql_record_copy(c, h->made[side][column], p * h->piece * 4, h->in[side][column][p], 0, h->piece * 4);
-	return rql_commands_finish(c, RQL_OK, NULL, NULL, err);
+			for (uint32_t p = 0; p < CHUNKS; p++)
+				rql_record_copy(c, h->made[side][column], p * h->chunk * 4, h->in[side][p],
+				                (uint64_t)column * h->chunk * 4, h->chunk * 4);
+	RQL_TRY(rql_commands_finish(c, RQL_OK, NULL, NULL, err));
+	struct rql_buffer *kept = h->made[1][KEYS];
+	for (uint32_t i = 0; i < h->bench->buffer_count; i++)
+		if (h->bench->buffers[i] != kept)
+			rql_buffer_free(h->bench->buffers[i]);
+	h->bench->buffers[0] = kept;
+	h->bench->buffer_count = 1;
+	return RQL_OK;
 }
 
-static rql_status make_map(struct host_join *h, struct rql_error *err)
+/* ---- what the join reads and writes ---- */
+
+struct copy {
+	uint8_t *to;
+	const uint8_t *from;
+	uint64_t bytes;
+};
+
+static void copy_piece(void *state, uint64_t index, unsigned worker)
 {
-	struct rql_lookup_map *map = &h->map.map;
-	*map = (struct rql_lookup_map){.form = RQL_LOOKUP_HASHED, .key_bits = 32, .count = h->rows, .high = UINT32_MAX};
-	if (!rql_lookup_choose_parts(map))
-		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "a hashed map has no room for %llu keys",
-		                     (unsigned long long)h->rows);
-	for (int column = 0; column < COLUMNS; column++)
-		RQL_TRY(rql_relation_buffer(h->bench, h->rows * 4, &h->build[column], err));
-	RQL_TRY(rql_relation_buffer(h->bench, rql_lookup_slots(map) * rql_lookup_slot_bytes(map), &map->slots.buffer, err));
-	RQL_TRY(rql_relation_buffer(h->bench, 8, &map->failed.buffer, err));
-	RQL_TRY(rql_relation_buffer(h->bench, PIECES * 8, &h->found, err));
-	h->map.keys.buffer = h->build[KEYS];
-	return rql_relation_buffer(h->bench, rql_lookup_build_temp_bytes(&h->map), &h->map.temp.buffer, err);
+	const struct copy *copy = state;
+	const uint64_t first = index * COPY_BYTES, left = copy->bytes - first;
+	(void)worker;
+	memcpy(copy->to + first, copy->from + first, left < COPY_BYTES ? left : COPY_BYTES);
 }
 
-/* ---- the join ---- */
-
-static rql_status record(const struct host_join *h, struct rql_commands *c, struct rql_error *err)
+static void copy_all(const struct host_join *h, void *to, const void *from, uint64_t bytes)
 {
-	for (int column = 0; column < COLUMNS; column++)
-		for (uint32_t p = 0; p < PIECES; p++)
-			rql_record_copy(c, h->in[0][column][p], 0, h->build[column], p * h->piece * 4, h->piece * 4);
-	RQL_TRY(rql_record_lookup_build(c, &h->map, err));
-	rql_record_fill(c, h->found, 0, PIECES * 8, 0);
-	for (uint32_t p = 0; p < PIECES; p++) {
-		const struct rql_stream_join join = {.map = h->map.map,
-		                                     .build_values.buffer = h->build[VALUES],
-		                                     .count = h->piece,
-		                                     .keys.buffer = h->in[1][KEYS][p],
-		                                     .values.buffer = h->in[1][VALUES][p],
-		                                     .capacity = h->piece,
-		                                     .build_out.buffer = h->out[0][p],
-		                                     .probe_out.buffer = h->out[1][p],
-		                                     .rows = {h->found, p * UINT64_C(8)}};
-		RQL_TRY(rql_record_stream_join(c, &join, err));
+	struct copy copy = {to, from, bytes};
+	rql_pool_each(h->bench->device->pool, (bytes + COPY_BYTES - 1) / COPY_BYTES, copy_piece, &copy);
+}
+
+static rql_status next_rows(struct host_join *h, int side, struct rql_host_piece *piece)
+{
+	const uint64_t in_chunk = h->at[side] % h->chunk, left = h->chunk - in_chunk;
+	struct rql_buffer *from = h->at[side] < h->rows ? h->in[side][h->at[side] / h->chunk] : NULL;
+	const struct rql_span spans[COLUMNS] = {{from, in_chunk * 4}, {from, (h->chunk + in_chunk) * 4}};
+	piece->rows = !from ? 0 : piece->rows / 4 * 4 < left ? piece->rows / 4 * 4 : left;
+	h->at[side] += piece->rows;
+	if (!h->bench->options->staged) {
+		piece->keys = spans[KEYS];
+		piece->columns[0] = spans[VALUES];
+		return RQL_OK;
 	}
+	struct rql_span *to[COLUMNS] = {&piece->keys, &piece->columns[0]};
+	for (int column = 0; column < COLUMNS && from; column++)
+		copy_all(h, (uint8_t *)to[column]->buffer->map + to[column]->offset,
+		         (const uint8_t *)from->map + spans[column].offset, piece->rows * 4);
+	return RQL_OK;
+}
+
+static rql_status next_build(void *state, struct rql_device *device, struct rql_host_piece *piece, struct rql_error *err)
+{
+	(void)device;
+	(void)err;
+	return next_rows(state, 0, piece);
+}
+
+static rql_status next_probe(void *state, struct rql_device *device, struct rql_host_piece *piece, struct rql_error *err)
+{
+	(void)device;
+	(void)err;
+	return next_rows(state, 1, piece);
+}
+
+/* Memory for the next rows of the result: that of an earlier run, where it is large enough. */
+static rql_status take_result(struct host_join *h, uint64_t rows, struct result **out, struct rql_error *err)
+{
+	for (; h->given < h->result_count && h->results[h->given].room < rows; h->given++)
+		h->results[h->given].rows = 0;
+	if (h->given == h->result_count) {
+		if (h->result_count == h->result_room) {
+			const uint64_t room = 2 * h->result_room + 16;
+			struct result *more = realloc(h->results, room * sizeof(*more));
+			if (!more)
+				return rql_error_memory(err, room * sizeof(*more), "the benchmark's result");
+			h->results = more;
+			h->result_room = room;
+		}
+		struct result r = {.room = (rows + 63) / 64 * 64};
+		const uint64_t bytes = r.room * 8;
+		if (!h->bench->options->staged) {
+			RQL_TRY(host_buffer(h, bytes, &r.buffer, err));
+			r.values[0] = r.buffer->map;
+		} else if (!(r.values[0] = malloc(bytes))) {
+			return rql_error_memory(err, bytes, "the benchmark's result");
+		}
+		r.values[1] = r.values[0] + r.room;
+		h->results[h->result_count++] = r;
+	}
+	*out = &h->results[h->given++];
+	(*out)->rows = 0;
+	return RQL_OK;
+}
+
+static rql_status make_room(void *state, struct rql_device *device, struct rql_host_piece *piece, struct rql_error *err)
+{
+	struct result *r = NULL;
+	(void)device;
+	RQL_TRY(take_result(state, piece->rows, &r, err));
+	piece->columns[0] = (struct rql_span){r->buffer, 0};
+	piece->columns[1] = (struct rql_span){r->buffer, r->room * 4};
+	return RQL_OK;
+}
+
+static rql_status put_rows(void *state, const struct rql_host_piece *piece, struct rql_error *err)
+{
+	struct host_join *h = state;
+	struct result *r = NULL;
+	if (h->bench->options->staged) {
+		RQL_TRY(take_result(h, piece->rows, &r, err));
+		for (int side = 0; side < 2; side++)
+			copy_all(h, r->values[side], (const uint8_t *)piece->columns[side].buffer->map + piece->columns[side].offset,
+			         piece->rows * 4);
+		r->rows = piece->rows;
+		return RQL_OK;
+	}
+	for (uint64_t i = 0; i < h->given; i++)
+		if (h->results[i].buffer == piece->columns[0].buffer)
+			h->results[i].rows = piece->rows;
+	return RQL_OK;
+}
+
+/* ---- checks ---- */
+
+static rql_status check_result(struct host_join *h, const struct result *r, struct rql_error *err)
+{
+	struct rql_relation_bench_args args = h->data;
+	struct rql_buffer *copies[2];
+	const uint32_t kept = h->bench->buffer_count;
+	for (int side = 0; side < 2; side++) {
+		RQL_TRY(rql_relation_buffer(h->bench, r->rows * 4, &copies[side], err));
+		RQL_TRY(rql_buffer_upload(copies[side], 0, r->values[side], r->rows * 4, err));
+	}
+	args.rows = r->rows;
+	args.column[0] = copies[0]->address;
+	args.column[2] = copies[1]->address;
+	args.flags = RQL_BENCH_PAYLOADS;
+	RQL_TRY(rql_relation_data(h->bench, RQL_BENCH_PAIR_CHECK, &args, err));
+	memset(r->values[0], 0xa5, r->rows * 4); /* it must not pass for the next run's */
+	rql_relation_drop_to(h->bench, kept);
 	return RQL_OK;
 }
 
 /* All pairs are there, each right. */
 static rql_status check(struct host_join *h, bool *good, struct rql_error *err)
 {
-	uint64_t *results = rql_relation_results(h->bench), found[PIECES], failed, all = 0;
-	RQL_TRY(rql_buffer_download(h->found, 0, found, sizeof found, err));
-	RQL_TRY(rql_buffer_download(h->map.map.failed.buffer, 0, &failed, 8, err));
-	*good = !failed;
+	uint64_t *results = rql_relation_results(h->bench), all = 0;
 	results[2] = results[3] = 0;
-	for (uint32_t p = 0; p < PIECES && *good; p++) {
-		struct rql_relation_bench_args args = h->data;
-		struct rql_buffer *copies[2];
-		const uint32_t kept = h->bench->buffer_count;
-		*good = found[p] <= h->piece;
-		if (!*good || !found[p])
-			continue;
-		for (int side = 0; side < 2; side++) {
-			RQL_TRY(rql_relation_buffer(h->bench, h->piece * 4, &copies[side], err));
-			RQL_TRY(rql_buffer_upload(copies[side], 0, h->out[side][p]->map, found[p] * 4, err));
-		}
-		args.rows = found[p];
-		args.column[0] = copies[0]->address;
-		args.column[2] = copies[1]->address;
-		args.flags = RQL_BENCH_PAYLOADS;
-		RQL_TRY(rql_relation_data(h->bench, RQL_BENCH_PAIR_CHECK, &args, err));
-		memset(h->out[0][p]->map, 0xa5, h->piece * 4);
-		rql_relation_drop_to(h->bench, kept);
-		all += found[p];
+	for (uint64_t i = 0; i < h->given; i++) {
+		all += h->results[i].rows;
+		if (h->results[i].rows)
+			RQL_TRY(check_result(h, &h->results[i], err));
 	}
-	*good = *good && all == results[0] && results[2] == 0 && results[3] == results[1];
+	*good = all == results[0] && results[2] == 0 && results[3] == results[1];
 	return RQL_OK;
 }
 
@@ -149,103 +237,170 @@ static rql_status check(struct host_join *h, bool *good, struct rql_error *err)
 /* Bytes a nanosecond: in, out, and both at once (the bytes of one of the ways). */
 static rql_status measure_link(struct host_join *h, double rates[3], struct rql_error *err)
 {
-	struct rql_buffer *device, *host[2] = {h->in[0][KEYS][0], h->out[0][0]};
-	const uint64_t bytes = h->piece * 4 < LINK_BYTES ? h->piece * 4 : LINK_BYTES;
+	struct rql_buffer *device, *host, *rows = h->in[0][0]; /* which are read alone */
+	const uint64_t bytes = h->chunk * 4 < LINK_BYTES ? h->chunk * 4 : LINK_BYTES;
+	const uint32_t kept = h->bench->buffer_count;
 	RQL_TRY(rql_relation_buffer(h->bench, bytes, &device, err));
+	RQL_TRY(host_buffer(h, bytes, &host, err));
+	rql_status status = RQL_OK;
 	for (int way = 0; way < 3; way++) {
 		struct rql_samples samples = {0};
-		rql_status status = RQL_OK;
 		for (int i = 0; i < 5 && status == RQL_OK; i++) {
 			struct rql_commands *c;
 			double ns;
 			status = rql_commands_new(h->bench->device, RQL_COMMANDS_TIMED, &c, err);
 			if (status != RQL_OK)
 				break;
-			rql_record_copy(c, way == 1 ? device : host[0], 0, way == 0 ? device : host[1], 0, bytes);
+			rql_record_copy(c, way == 1 ? device : rows, 0, way == 0 ? device : host, 0, bytes);
 			status = rql_commands_finish(c, RQL_OK, NULL, &ns, err);
 			if (status == RQL_OK)
 				rql_samples_add(&samples, ns);
 		}
 		rates[way] = status == RQL_OK ? (double)bytes / rql_samples_median(&samples) : 0;
-		RQL_TRY(status);
+		if (status != RQL_OK)
+			break;
 	}
-	return RQL_OK;
+	rql_buffer_free(host);
+	rql_relation_drop_to(h->bench, kept);
+	return status;
 }
 
-static void report(struct host_join *h, const struct rql_samples *device, const struct rql_samples *wall,
-                   const double rates[3], bool good)
+static void report_json(struct host_join *h, double ms, double floor_ms, const double rates[3], bool good)
+{
+	const struct rql_host_report *r = &h->report;
+	const struct {
+		const char *name;
+		double value;
+	} numbers[] = {{"ms", ms}, {"floor_ms", floor_ms}, {"link_in_gbps", rates[0]}, {"link_out_gbps", rates[1]},
+	               {"link_both_gbps", rates[2]}, {"open_ms", r->open_ns / 1e6}, {"partition_ms", r->partition_ns / 1e6},
+	               {"build_ms", r->build_ns / 1e6}, {"fill_ms", r->fill_ns / 1e6}, {"wait_ms", r->wait_ns / 1e6},
+	               {"put_ms", r->put_ns / 1e6}, {"device_ms", r->device_ns / 1e6}, {"device_link_ms", r->link_ns / 1e6},
+	               {"device_match_ms", r->match_ns / 1e6}};
+	const struct {
+		const char *name;
+		uint64_t value;
+	} counts[] = {{"rows", h->rows}, {"devices", h->device_count}, {"build_bytes", r->build_bytes},
+	              {"probe_bytes", r->probe_bytes}, {"result_bytes", r->result_bytes}, {"spilled_bytes", r->spilled_bytes},
+	              {"device_peak_bytes", r->device_peak}, {"host_peak_bytes", r->host_peak},
+	              {"partitions", r->partitions}, {"passes", r->passes}, {"blocks", r->blocks}, {"pieces", r->pieces},
+	              {"repeated", r->repeated}};
+	struct rql_strbuf *j = &h->bench->json;
+	rql_strbuf_put(j, h->bench->measured ? ",\n  {" : "\n  {");
+	rql_json_string(j, "case", "host to host");
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
+		rql_json_number(j, numbers[i].name, numbers[i].value);
+	for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++)
+		rql_json_count(j, counts[i].name, counts[i].value);
+	rql_json_bool(j, "staged", h->bench->options->staged);
+	rql_json_bool(j, "right", good);
+	rql_strbuf_put(j, "}");
+}
+
+static void report(struct host_join *h, const struct rql_samples *wall, const double rates[3], bool good)
 {
 	const double bytes = 8.0 * (double)h->rows, both = rates[2] < rates[0] ? rates[2] : rates[0];
 	const double floor_ms = (bytes / rates[0] + bytes / both) / 1e6;
 	const double ms = rql_samples_median(wall) / 1e6;
-	printf("host to host, 2^%u x 2^%u rows of 4+4 bytes    %9.3f ms (device %.3f)  floor %.3f (%.2f of it)  link in %.1f, out "
-	       "%.1f, both %.1f GB/s  %s\n",
-	       h->data.log2_build, h->data.log2_rows, ms, rql_samples_median(device) / 1e6, floor_ms, ms / floor_ms, rates[0],
-	       rates[1], rates[2], good ? "right" : "WRONG");
-	struct rql_strbuf *j = &h->bench->json;
-	rql_strbuf_put(j, h->bench->measured ? ",\n  {" : "\n  {");
-	rql_json_string(j, "case", "host to host");
-	rql_json_count(j, "rows", h->rows);
-	rql_json_number(j, "ms", ms);
-	rql_json_number(j, "device_ms", rql_samples_median(device) / 1e6);
-	rql_json_number(j, "floor_ms", floor_ms);
-	rql_json_number(j, "link_in_gbps", rates[0]);
-	rql_json_number(j, "link_out_gbps", rates[1]);
-	rql_json_number(j, "link_both_gbps", rates[2]);
-	rql_json_bool(j, "right", good);
-	rql_strbuf_put(j, "}");
+	const struct rql_host_report *r = &h->report;
+	printf("host to host, 2^%u x 2^%u rows of 4+4 bytes    %9.3f ms  floor %.3f (%.2f of it)  link in %.1f, out %.1f, both "
+	       "%.1f GB/s  %s\n",
+	       h->data.log2_build, h->data.log2_rows, ms, floor_ms, ms / floor_ms, rates[0], rates[1], rates[2],
+	       good ? "right" : "WRONG");
+	printf("  moved: build %.3f GB, probe %.3f, result %.3f, to a file %.3f; %llu partitions in %llu passes, %llu build sides, "
+	       "%llu pieces, %llu repeated; at most %.3f GB of a device, %.3f GB of partitions in memory\n",
+	       (double)r->build_bytes / 1e9, (double)r->probe_bytes / 1e9, (double)r->result_bytes / 1e9,
+	       (double)r->spilled_bytes / 1e9, (unsigned long long)r->partitions, (unsigned long long)r->passes,
+	       (unsigned long long)r->blocks, (unsigned long long)r->pieces, (unsigned long long)r->repeated,
+	       (double)r->device_peak / 1e9, (double)r->host_peak / 1e9);
+	printf("  ms of %u devices and their threads: memory %.1f (not in the time), partitions %.1f, build %.1f, fill %.1f, wait %.1f, "
+	       "results %.1f; device %.1f, of that link %.1f, matches %.1f\n",
+	       h->device_count, r->open_ns / 1e6, r->partition_ns / 1e6, r->build_ns / 1e6, r->fill_ns / 1e6, r->wait_ns / 1e6,
+	       r->put_ns / 1e6, r->device_ns / 1e6, r->link_ns / 1e6, r->match_ns / 1e6);
+	report_json(h, ms, floor_ms, rates, good);
 	h->bench->measured++;
 	h->bench->wrong += !good;
 }
 
-static rql_status timed_run(struct host_join *h, struct rql_samples *device, struct rql_samples *wall,
-                            struct rql_error *err)
+/* Without the time in which devices give memory: a process has it once. */
+static rql_status timed_run(struct host_join *h, struct rql_samples *wall, struct rql_error *err)
 {
-	struct rql_commands *c;
-	double ns;
-	RQL_TRY(rql_commands_new(h->bench->device, RQL_COMMANDS_TIMED, &c, err));
-	rql_status status = record(h, c, err);
+	const struct rql_relation_options *o = h->bench->options;
+	const struct rql_host_shape shape = {.key_bits = 32, .column_count = 1, .column_bits = {32}};
+	const char *folder = o->folder ? o->folder : getenv("TMPDIR");
+	const struct rql_host_join join = {
+		.kind = RQL_JOIN_INNER,
+		.build = {.shape = shape, .rows = h->rows, .next = next_build, .in_place = !o->staged, .state = h},
+		.probe = {.shape = shape, .rows = h->rows, .next = next_probe, .in_place = !o->staged, .state = h},
+		.devices = h->devices, .device_count = h->device_count, .device_limit = o->device_limit,
+		.host_limit = o->host_limit, .folder = folder && folder[0] ? folder : "/tmp",
+		.room = o->staged ? NULL : make_room, .put = put_rows, .state = h};
+	h->at[0] = h->at[1] = h->given = 0;
 	const uint64_t start = rql_now_ns();
-	RQL_TRY(rql_commands_finish(c, status, NULL, &ns, err));
-	rql_samples_add(wall, (double)(rql_now_ns() - start));
-	rql_samples_add(device, ns);
+	RQL_TRY(rql_host_join_run(&join, &h->report, err));
+	rql_samples_add(wall, (double)(rql_now_ns() - start) - h->report.open_ns / h->device_count);
+	return RQL_OK;
+}
+
+static rql_status find_devices(struct host_join *h, struct rql_error *err)
+{
+	const struct rql_relation_bench *b = h->bench;
+	const uint32_t wanted = (uint32_t)b->options->devices;
+	h->devices[h->device_count++] = b->device;
+	for (uint32_t i = 0; i < b->devices->count && h->device_count < wanted; i++) {
+		struct rql_device *d = &b->devices->device[i];
+		if (d != b->device && d->units[RQL_UNIT_COMPUTE] && strcmp(d->name, b->device->name) == 0)
+			h->devices[h->device_count++] = d;
+	}
+	if (h->device_count < wanted)
+		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "--devices %u: there is %u of %s", wanted, h->device_count,
+		                     b->device->name);
+	if (wanted > 1 && !b->options->staged)
+		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "--devices %u takes --staged: rows lie where one device reaches them",
+		                     wanted);
 	return RQL_OK;
 }
 
 static rql_status measure(struct host_join *h, struct rql_error *err)
 {
-	struct rql_samples device = {0}, wall = {0};
+	struct rql_samples wall = {0};
 	double rates[3];
 	bool good = true;
+	RQL_TRY(find_devices(h, err));
 	RQL_TRY(make_sides(h, err));
 	RQL_TRY(move_out(h, err));
-	RQL_TRY(make_map(h, err));
 	RQL_TRY(measure_link(h, rates, err));
 	rql_status status = RQL_OK;
 	for (int64_t i = 0; i <= h->bench->options->runs && status == RQL_OK && good; i++) {
 		if (i == 1) /* the first run warms up */
-			device.count = wall.count = 0;
-		status = timed_run(h, &device, &wall, err);
+			wall.count = 0;
+		status = timed_run(h, &wall, err);
 		if (status == RQL_OK)
 			status = check(h, &good, err);
 	}
 	if (status == RQL_OK)
-		report(h, &device, &wall, rates, good);
+		report(h, &wall, rates, good);
 	return status;
 }
 
 rql_status rql_garuda_host(struct rql_relation_bench *b, struct rql_error *err)
 {
 	const uint32_t log2_rows = (uint32_t)b->options->log2_rows;
-	struct host_join h = {.bench = b, .rows = UINT64_C(1) << log2_rows, .piece = (UINT64_C(1) << log2_rows) / PIECES};
+	struct host_join h = {.bench = b, .rows = UINT64_C(1) << log2_rows, .chunk = (UINT64_C(1) << log2_rows) / CHUNKS};
 	h.data = (struct rql_relation_bench_args){.rows = h.rows,
 	                                          .log2_rows = log2_rows,
 	                                          .log2_build = log2_rows,
 	                                          .log2_distinct = log2_rows,
 	                                          .log2_range = log2_rows};
 	rql_status status = measure(&h, err);
-	for (uint32_t i = 0; i < h.owned_count; i++)
-		rql_buffer_free(h.owned[i]);
+	for (int side = 0; side < 2; side++)
+		for (uint32_t p = 0; p < CHUNKS; p++)
+			rql_buffer_free(h.in[side][p]);
+	for (uint64_t i = 0; i < h.result_count; i++) {
+		if (!h.results[i].buffer)
+			free(h.results[i].values[0]);
+		rql_buffer_free(h.results[i].buffer);
+	}
+	free(h.results);
 	rql_relation_drop(b);
 	return status;
 }

@@ -19,12 +19,17 @@ struct rql_relation_options {
 	rql_status (*run)(struct rql_relation_bench *b, struct rql_error *err);
 	enum rql_unit unit; /* that the device must have */
 	int64_t figure, log2_rows; /* of rayql bench garuda */
-	bool host;                 /* the same: from host memory to host memory */
+	bool host;                 /* the same: from host memory to host memory (garuda_host.c) */
+	bool staged;
+	int64_t devices;
+	uint64_t device_limit, host_limit;
+	const char *folder;
 };
 
 #define RQL_RELATION_BUFFERS 48u
 struct rql_relation_bench {
 	const struct rql_relation_options *options;
+	struct rql_devices *devices; /* all that there are */
 	struct rql_device *device;
 	struct rql_flat_device floors;
 	double awake_ns;

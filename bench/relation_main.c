@@ -120,6 +120,7 @@ static rql_status run(struct rql_relation_bench *b, struct rql_error *err)
 	struct rql_devices *devices = NULL;
 	RQL_TRY(rql_devices_open(0, &devices, err));
 	rql_status status = RQL_ERROR_STATEMENT;
+	b->devices = devices;
 	b->device = rql_flat_find_device(devices, b->options->device, err);
 	if (b->device && b->device->kind == RQL_DEVICE_CPU)
 		rql_error_set(err, RQL_ERROR_STATEMENT, "device cpu is no GPU: this benchmark is for those");

@@ -111,6 +111,7 @@ static const double beside[] = {0.93, 0.9316, 0.9331, 0.9347, 0.9362, 0};
 #define K128 "vectors = 128, components = 1, "
 /* The paper's K of 128, and what fits about 1 and 2.5 GB with 1e8 rows of three columns. */
 static const struct rql_rtscan_form forms[] = {
+	{"as RayQL says", "refine = auto", 0},
 	{"values, 26 in 2 components", "vectors = 26, components = 2, refine = values", 0},
 	{"values, 66 in 1 component", "vectors = 66, components = 1, refine = values", 0},
 	{"blocks, 10 in 1 component", "vectors = 10, components = 1, refine = blocks", GPU},

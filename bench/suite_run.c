@@ -46,50 +46,18 @@ static void say(const struct bench *b, const char *fmt, ...)
 
 /* ---- who answers ---- */
 
-struct names {
-	char name[16][32];
-	uint32_t count;
-};
-
-static bool begin_names(void *state, const rayql_result *result)
-{
-	(void)state, (void)result;
-	return true;
-}
-
-static bool add_name(void *state, const rayql_batch *text, uint64_t row)
-{
-	struct names *names = state;
-	size_t length;
-	const char *data = rayql_batch_text(text, 0, row, &length);
-	if (names->count < 16)
-		snprintf(names->name[names->count++], sizeof names->name[0], "%.*s", (int)length, data);
-	return true;
-}
-
-/* off: DuckDB answers, and nothing but DuckDB runs. */
-static rql_status set_methods(struct bench *b, bool on)
-{
-	struct names names = {0};
-	RQL_TRY(rql_client_each(b->con, "SELECT DISTINCT name FROM rayql_methods()", NULL, begin_names, add_name, &names,
-	                        b->err));
-	for (uint32_t i = 0; i < names.count; i++)
-		RQL_TRY(rql_client_run(b->con, b->err, "SET rayql_enable_%s = %s", names.name[i], on ? "on" : "off"));
-	return RQL_OK;
-}
-
 static rql_status use_host(struct bench *b)
 {
 	if (b->options->columns == RQL_COLUMNS_AUTO)
 		RQL_TRY(rql_client_run(b->con, b->err, "SET rayql_auto_columns = off"));
-	return set_methods(b, false);
+	return rql_client_methods(b->con, false, b->err);
 }
 
 static rql_status use_rayql(struct bench *b)
 {
 	if (b->options->columns == RQL_COLUMNS_AUTO)
 		RQL_TRY(rql_client_run(b->con, b->err, "SET rayql_auto_columns = on"));
-	return set_methods(b, true);
+	return rql_client_methods(b->con, true, b->err);
 }
 
 static rql_status run_rivals(struct bench *b)

@@ -49,6 +49,20 @@ static double drawn_from(const struct seen *seen, double most)
 	return high;
 }
 
+/* Integers, or what stands for reals: equal where the host says so. */
+static void draw(const struct rql_store_kernels *kernels, const struct rql_store_view *view, uint32_t block,
+                 uint32_t count, int64_t *out)
+{
+	if (view->kind != RQL_STORE_REAL) {
+		rql_store_decode_int64(kernels, view, block, 0, count, out);
+		return;
+	}
+	double reals[DRAWN];
+	rql_store_decode_double(kernels, view, block, 0, count, reals);
+	for (uint32_t i = 0; i < count; i++)
+		out[i] = (int64_t)rql_real_place(reals[i]);
+}
+
 double rql_store_distinct(const struct rql_store_kernels *kernels, const struct rql_store_snapshot *snapshot,
                           uint32_t column)
 {
@@ -57,16 +71,14 @@ double rql_store_distinct(const struct rql_store_kernels *kernels, const struct 
 	int64_t values[DRAWN];
 	if (c->kind == RQL_STORE_CODED)
 		return fmax(1, fmin(rows, (double)c->dimension->count - c->dimension->has_null));
-	if (c->kind == RQL_STORE_REAL)
-		return rows;
-	const double bounded = c->wide ? rows : fmin(rows, (double)(c->greatest - c->least) + 1);
+	const double bounded = c->wide || c->kind == RQL_STORE_REAL ? rows : fmin(rows, (double)(c->greatest - c->least) + 1);
 	if (c->wide || !snapshot->segment_count || c->nulls == snapshot->rows || bounded * MANY_TIMES < rows)
 		return fmax(1, bounded);
 	const uint64_t block = snapshot->blocks / 2;
 	const struct rql_store_segment *segment = rql_store_locate(snapshot, block);
 	const uint32_t at = (uint32_t)(block - segment->first_block), all = segment->columns[column].blocks[at].rows;
 	const uint32_t count = all < DRAWN ? all : DRAWN;
-	rql_store_decode_int64(kernels, &segment->columns[column], at, 0, count, values);
+	draw(kernels, &segment->columns[column], at, count, values);
 	const struct seen seen = look(values, count);
 	/* Rows of one value that lie together are one draw, here and elsewhere. */
 	return fmax(1, fmin(bounded, drawn_from(&seen, rows * seen.runs / count)));

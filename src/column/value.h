@@ -55,6 +55,33 @@ static inline double rql_real_at(uint64_t place)
 	memcpy(&value, &bits, sizeof value);
 	return value;
 }
+/* Reals as group keys: codes that ascend as the host orders the values and tell apart what it prints apart. -0.0 is just
+ * below 0.0, and the NaN with a sign just above the one without: of two that the host calls equal, rql_real_code_same is
+ * one. */
+#define RQL_REAL_CODE_NAN UINT64_C(0xffe0000000000002)
+#define RQL_REAL_CODES (RQL_REAL_CODE_NAN + 2)
+#define RQL_REAL_CODE_PLACE UINT64_C(0x000fffffffffffff) /* the place of the least one */
+static inline uint64_t rql_real_code(double value)
+{
+	uint64_t bits;
+	memcpy(&bits, &value, sizeof bits);
+	const uint64_t negative = bits >> 63;
+	const uint64_t place = bits ^ (negative ? UINT64_MAX : UINT64_C(1) << 63);
+	return value != value ? RQL_REAL_CODE_NAN + negative : place - RQL_REAL_CODE_PLACE;
+}
+static inline uint64_t rql_real_code_same(uint64_t code)
+{
+	const uint64_t zero = (UINT64_C(1) << 63) - RQL_REAL_CODE_PLACE;
+	return code == zero - 1 ? zero : code == RQL_REAL_CODE_NAN + 1 ? RQL_REAL_CODE_NAN : code;
+}
+static inline double rql_real_of_code(uint64_t code)
+{
+	const uint64_t nan = code - RQL_REAL_CODE_NAN; /* 0 or 1 of these */
+	const uint64_t bits = nan < 2 ? UINT64_C(0x7ff8000000000000) | nan << 63 : rql_real_bits(code + RQL_REAL_CODE_PLACE);
+	double value;
+	memcpy(&value, &bits, sizeof value);
+	return value;
+}
 /* Order of two rows of columns of one type, neither NULL. */
 int rql_column_compare(const struct rql_column *a, uint64_t row_a, const struct rql_column *b, uint64_t row_b);
 /* Appends the value as an SQL literal that the host parses back to exactly this value and type:

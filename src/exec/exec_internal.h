@@ -109,6 +109,25 @@ struct rql_database {
 	struct rql_opening opening;
 };
 
+/* Something that the schema has, as far as the session sees it. */
+struct rql_schema_fact {
+	bool is_there;
+	uint64_t epoch; /* one more than the schema epoch at which that was found out; 0: never */
+};
+/* What follow.c has asked the host's schema. */
+#define RQL_FOLLOW_NAME 40u
+#define RQL_FOLLOW_FUNCTIONS 8u
+struct rql_follow_schema {
+	struct rql_schema_fact operators; /* an operator of the host's is a macro */
+	uint64_t epoch;                   /* of the functions */
+	uint32_t count;
+	struct {
+		char name[RQL_FOLLOW_NAME];
+		bool stable;
+	} functions[RQL_FOLLOW_FUNCTIONS];
+};
+struct rql_followed_table; /* follow_inside.c */
+
 struct rql_transaction {
 	bool open;   /* between BEGIN and COMMIT or ROLLBACK */
 	bool wrote;  /* from the first write on the host answers */
@@ -116,12 +135,8 @@ struct rql_transaction {
 	bool schema; /* holds a statement that changed schema objects */
 	uint64_t stamp;
 	struct rql_write_set set, appends; /* as in struct rql_effects; a table may be in both */
-};
-
-/* Something that the schema has, as far as the session sees it. */
-struct rql_schema_fact {
-	bool is_there;
-	uint64_t epoch; /* one more than the schema epoch at which that was found out; 0: never */
+	struct rql_followed_table *followed; /* tables in `set` whose changed rows may be known */
+	struct rql_follow_schema follow_schema;
 };
 struct rql_session {
 	struct rql_database *db;
@@ -139,7 +154,7 @@ struct rql_session {
 	struct rql_bound_cache *bounds; /* exec/bound_cache.h */
 	struct rql_transaction txn;
 	struct rql_schema_fact guard;     /* plans are made in a transaction of their own (session.c) */
-	struct rql_schema_fact operators; /* an operator of the host's is a macro (follow.c) */
+	struct rql_follow_schema follow_schema; /* outside transactions */
 	struct rql_result *open; /* the streaming result that the next statement closes */
 	struct rql_report report;
 	struct rql_build_context build;
@@ -164,6 +179,7 @@ struct rql_call {
 	bool expanded; /* a part of what DuckDB made of sql: the text names neither tables nor the transaction's verb */
 	uint64_t start_ns;
 	struct rql_columns *names; /* what the columns are called; NULL: as in the text that was planned */
+	const struct rql_prepared_query *prepared; /* whose values are bound; NULL: none */
 	const struct rql_point_values *points; /* sql was planned with other values than these; NULL: with its own */
 	const char *failed; /* a method tried this statement and failed on its device: why; the host answers. Else NULL */
 	struct rql_result **out; /* NULL: nobody wants the rows */
@@ -264,15 +280,35 @@ bool rql_session_finds(struct rql_session *s, struct rql_schema_fact *fact, cons
 
 /* ---- DELETE and UPDATE whose rows columns can follow (follow.c) ---- */
 struct rql_follow;
-/* The statement, outside a transaction, has these effects. NULL: nobody would follow it, or its rows cannot be named
- * beforehand. */
-struct rql_follow *rql_follow_new(struct rql_session *s, const char *sql, const struct rql_effects *effects);
-void rql_follow_free(struct rql_follow *f);
-/* In the transaction of the statement, before it runs; false: not found, and the transaction may have failed. */
-bool rql_follow_find(struct rql_follow *f, struct rql_host_con *con);
-/* Behind the statement, in its transaction: do the rows still have their ids? */
+/* The statement has these effects. NULL: nobody would follow it, or its rows cannot be named beforehand. */
+struct rql_follow *rql_follow_new(const struct rql_call *call, const struct rql_effects *effects);
+void rql_follow_free(struct rql_follow *f); /* NULL accepted */
+/* In the transaction of the statement, before it runs: its rows, where they can be found. An error may have aborted the
+ * transaction. */
+rql_status rql_follow_find(struct rql_follow *f, struct rql_host_con *con, struct rql_error *err) RQL_MUST_CHECK;
+bool rql_follow_found(const struct rql_follow *f);
+/* Behind the statement, in its transaction, which has added no rows before: do the rows still have their ids? */
 bool rql_follow_kept_ids(const struct rql_follow *f, struct rql_host_con *con);
 struct rql_row_changes *rql_follow_changes(struct rql_follow *f);
+
+/* ---- the same inside a transaction of the user's (follow_inside.c) ---- */
+/* Runs `run` for the statement, and notes which rows it changes, or that nobody knows them. */
+typedef rql_status rql_follow_run(const struct rql_call *call, struct rql_host_stmt *stmt, struct rql_error *err);
+rql_status rql_follow_inside(const struct rql_call *call, struct rql_host_stmt *stmt, const struct rql_effects *effects,
+                             rql_follow_run *run, struct rql_error *err) RQL_MUST_CHECK;
+/* Around a COMMIT: what was noted is given to the catalog. Names of the transaction's set whose rows nobody knows are
+ * added to rest. */
+void rql_follow_begin_commit(struct rql_session *s, struct rql_write_set *rest);
+void rql_follow_end_commit(struct rql_session *s, bool committed);
+/* Forgets what was noted. */
+void rql_follow_forget(struct rql_transaction *txn);
+
+/* ---- prepared statements (prepared.c) ---- */
+/* The parameter that a token stands for: ? counts, $1 and $name are looked up; 0: none. */
+uint64_t rql_prepared_parameter_of(const struct rql_prepared_query *q, const char *text, uint32_t length,
+                                   uint64_t *counter);
+/* Its value; NULL: it has none. */
+const struct rql_value *rql_prepared_value(const struct rql_prepared_query *q, uint64_t index);
 
 /* ---- results (result.c) ---- */
 struct rql_columns *rql_columns_of_stmt(const struct rql_host_stmt *stmt);

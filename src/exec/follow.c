@@ -1,145 +1,78 @@
 /* DELETE and UPDATE that columns of their table can follow: the ids of the rows that they will change, asked for in the
- * same transaction, so by the same snapshot. Only statements outside a transaction of the user's, of a plain form:
+ * same transaction, so by the same snapshot. Statements of a plain form:
  *
  *   DELETE FROM t [WHERE condition]         UPDATE t SET ... [WHERE condition]
  *
- * The condition must say the same when it is asked twice. So it consists of nothing but columns that are held, literals
- * and the host's own operators: a function may be random, and a subquery may read anything. The host takes a macro of an
- * operator's name for the operator, so while there is one, nothing is followed. All other statements leave columns stale,
- * as any write did before.
+ * The condition must say the same when it is asked twice. So it consists of nothing but columns that are held,
+ * literals, parameters with values, the host's own operators, and functions of the host's that are not volatile: a
+ * subquery may read anything. The host takes a macro of an operator's name for the operator, so while there is one,
+ * nothing is followed. All other statements leave columns stale, as any write did before.
  *
- * Some UPDATEs are deletions and insertions to the host: of a column of lists, or one that an index of its own has. Their
- * rows have other ids afterwards, which is seen before they are committed. */
-#include "exec/exec_internal.h"
+ * Some UPDATEs are deletions and insertions to the host: of a column of lists, or one that an index of its own has.
+ * Their rows have other ids afterwards, which is seen before they are committed. */
+#include "exec/follow.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include "exec/text.h"
 
-#define MOST_ROWS (1u << 17)    /* changed by one statement */
-#define FEW_ROWS 1024u          /* ... of a table of any size; else */
+#define FEW_ROWS 1024u          /* changed by one statement of a table of any size; else */
 #define SHARE 4u                /* a part of it: what changes more is read faster as a whole */
 
-struct rql_follow {
-	struct rql_structure *structure; /* one that is to follow; its table is the statement's */
-	const char *condition;           /* from WHERE on, in `text`; "" without */
-	char *text;                      /* the statement, without what may follow the condition */
-	bool update;
-	struct rql_row_changes changes;
-};
+/* ---- what the condition calls ---- */
 
-/* ---- the text ---- */
-struct form {
-	bool update;
-	uint32_t where, end; /* bytes of the condition; where == end: there is none */
-};
-
-static const struct rql_token none = {.kind = RQL_TOKEN_END};
-
-/* A name without quotes inside. */
-static bool is_name(const char *sql, struct rql_token t)
+/* A transaction sees the schema that it began with, and the schema epoch is of what others have committed since. */
+static struct rql_follow_schema *schema_of(struct rql_session *s)
 {
-	return t.kind == RQL_TOKEN_WORD ||
-	       (t.kind == RQL_TOKEN_QUOTED_WORD && t.length > 2 && !memchr(sql + t.start + 1, '"', t.length - 2));
-}
-
-/* The tokens from `t` to the end: WHERE at most once outside parentheses, and nothing else that brings other tables. */
-static bool find_condition(const char *sql, struct rql_token t, uint32_t *position, struct form *out)
-{
-	static const char *const others[] = {"FROM", "USING", "RETURNING", "LIMIT", "ORDER"};
-	uint32_t depth = 0;
-	bool where = false;
-	for (; t.kind != RQL_TOKEN_END; t = rql_token_next(sql, position)) {
-		const bool over = !depth && rql_token_is_symbol(sql, t, ';');
-		if (t.kind == RQL_TOKEN_BROKEN || (!where && !depth && RQL_TOKEN_IS_ANY(sql, t, others)))
-			return false;
-		if (over)
-			break;
-		depth += rql_token_is_symbol(sql, t, '(');
-		depth -= depth && rql_token_is_symbol(sql, t, ')');
-		if (!depth && !where && rql_token_is(sql, t, "WHERE")) {
-			where = true;
-			out->where = t.start;
-		}
-		out->end = t.start + t.length;
-	}
-	if (!where)
-		out->where = out->end;
-	return true;
-}
-
-static bool read_form(const char *sql, struct form *out)
-{
-	uint32_t position = 0;
-	struct rql_token t = rql_token_next(sql, &position);
-	*out = (struct form){.update = rql_token_is(sql, t, "UPDATE")};
-	if (!out->update && !rql_token_is(sql, t, "DELETE"))
-		return false;
-	t = rql_token_next(sql, &position);
-	if (!out->update) {
-		if (!rql_token_is(sql, t, "FROM"))
-			return false;
-		t = rql_token_next(sql, &position);
-	}
-	if (!is_name(sql, t)) /* the write set has it */
-		return false;
-	t = rql_token_next(sql, &position);
-	const bool ends = t.kind == RQL_TOKEN_END || rql_token_is_symbol(sql, t, ';') || rql_token_is(sql, t, "WHERE");
-	return (out->update ? rql_token_is(sql, t, "SET") : ends) && find_condition(sql, t, &position, out);
-}
-
-static bool is_column(const char *sql, struct rql_token t, const struct rql_store_snapshot *snapshot)
-{
-	const bool quoted = t.kind == RQL_TOKEN_QUOTED_WORD;
-	const char *text = sql + t.start + quoted;
-	const size_t length = t.length - (quoted ? 2 : 0);
-	for (uint32_t c = 0; c < snapshot->column_count; c++)
-		if (strlen(snapshot->columns[c].name) == length && strncasecmp(snapshot->columns[c].name, text, length) == 0)
-			return true;
-	return length == 5 && strncasecmp(text, "rowid", 5) == 0;
-}
-
-/* Does it say the same of a row whenever it is asked? */
-static bool is_repeatable(const char *sql, uint32_t from, uint32_t end, const struct rql_store_snapshot *snapshot)
-{
-	static const char *const words[] = {"WHERE", "AND", "OR", "NOT", "IN", "IS", "NULL", "BETWEEN", "TRUE", "FALSE",
-	                                    "LIKE", "ILIKE", "DISTINCT", "FROM", "DATE", "TIMESTAMP", "TIME"};
-	static const char *const before_parenthesis[] = {"WHERE", "AND", "OR", "NOT",   "IN",
-	                                                   "BETWEEN", "LIKE", "ILIKE", "FROM"};
-	static const char symbols[] = "()<>=!,+-*/%";
-	struct rql_token before = none;
-	while (from < end) {
-		const struct rql_token t = rql_token_next(sql, &from);
-		const bool word = t.kind == RQL_TOKEN_WORD;
-		if (t.kind == RQL_TOKEN_END)
-			break;
-		if (word && !RQL_TOKEN_IS_ANY(sql, t, words) && !is_column(sql, t, snapshot))
-			return false;
-		if (word && rql_token_is(sql, t, "FROM") && !rql_token_is(sql, before, "DISTINCT"))
-			return false; /* (FROM t) is a subquery */
-		if (t.kind == RQL_TOKEN_QUOTED_WORD && !is_column(sql, t, snapshot))
-			return false;
-		for (uint32_t i = 0; t.kind == RQL_TOKEN_SYMBOL && i < t.length; i++)
-			if (!strchr(symbols, sql[t.start + i]))
-				return false;
-		if (t.kind == RQL_TOKEN_PARAMETER || t.kind == RQL_TOKEN_BROKEN)
-			return false;
-		if (rql_token_is_symbol(sql, t, '(') && (before.kind == RQL_TOKEN_WORD || before.kind == RQL_TOKEN_QUOTED_WORD) &&
-		    !RQL_TOKEN_IS_ANY(sql, before, before_parenthesis))
-			return false;
-		before = t;
-	}
-	return true;
+	return s->txn.open ? &s->txn.follow_schema : &s->follow_schema;
 }
 
 /* Is an operator a macro of the user's? Names of operators begin with no letter; comparisons are no functions. */
 static bool has_macro_operators(struct rql_session *s)
 {
 	return rql_session_finds(
-		s, &s->operators,
+		s, &schema_of(s)->operators,
 		"SELECT system.main.count(*) FROM system.main.duckdb_functions() WHERE NOT internal AND function_type IN ('macro', "
 		"'table_macro') AND (function_name < 'A' OR function_name >= '{' OR (function_name >= '[' AND function_name < '_'))");
+}
+
+/* Is every function of the name the host's own, scalar and not volatile? Functions of users have no promise, and macros
+ * may hold anything. */
+static bool ask_stable(struct rql_session *s, const char *name)
+{
+	struct rql_strbuf sql = {0};
+	int64_t stable = 0;
+	rql_strbuf_put(&sql, "SELECT coalesce(system.main.bool_and(internal AND function_type = 'scalar' AND stability IN "
+	                     "('CONSISTENT', 'CONSISTENT_WITHIN_QUERY')), false)::BIGINT FROM "
+	                     "system.main.duckdb_functions() WHERE system.main.lower(function_name) = system.main.lower(");
+	rql_strbuf_put_literal(&sql, name, strlen(name));
+	rql_strbuf_put(&sql, ")");
+	const bool good = !sql.failed && rql_host_query_int(s->host, rql_strbuf_text(&sql), &stable, NULL) == RQL_OK;
+	rql_strbuf_free(&sql);
+	return good && stable;
+}
+
+static bool is_stable(void *state, const char *function, uint32_t length)
+{
+	struct rql_session *s = state;
+	struct rql_follow_schema *schema = schema_of(s);
+	const uint64_t epoch = rql_catalog_schema_epoch(s->db->catalog) + 1;
+	char name[RQL_FOLLOW_NAME];
+	if (length >= sizeof name)
+		return false;
+	memcpy(name, function, length);
+	name[length] = 0;
+	if (schema->epoch != epoch && !s->txn.open)
+		schema->count = 0;
+	schema->epoch = epoch;
+	for (uint32_t i = 0; i < schema->count; i++)
+		if (strcasecmp(schema->functions[i].name, name) == 0)
+			return schema->functions[i].stable;
+	const bool stable = ask_stable(s, name);
+	const uint32_t at = schema->count < RQL_FOLLOW_FUNCTIONS ? schema->count++ : 0;
+	memcpy(schema->functions[at].name, name, length + 1);
+	schema->functions[at].stable = stable;
+	return stable;
 }
 
 /* ---- who follows ---- */
@@ -178,31 +111,34 @@ static struct rql_structure *find_follower(struct rql_catalog *catalog, const ch
 	return found;
 }
 
-struct rql_follow *rql_follow_new(struct rql_session *s, const char *sql, const struct rql_effects *effects)
+struct rql_follow *rql_follow_new(const struct rql_call *call, const struct rql_effects *effects)
 {
-	struct form form;
+	struct rql_session *s = call->s;
+	struct rql_follow_form form;
 	struct rql_follow *f = NULL;
 	if (effects->schema || effects->set.everything || effects->set.count != 1 || effects->appends.count ||
 	    rql_host_watched(s->host))
 		return NULL;
-	const bool plain = read_form(sql, &form);
-	struct rql_structure *follower = plain ? find_follower(s->db->catalog, effects->set.names[0]) : NULL;
-	if (follower && is_repeatable(sql, form.where, form.end, follower->snapshot) && !has_macro_operators(s))
+	struct rql_structure *follower =
+		rql_follow_read(call->sql, &form) ? find_follower(s->db->catalog, effects->set.names[0]) : NULL;
+	const struct rql_follow_names names = {.snapshot = follower ? follower->snapshot : NULL,
+	                                       .parameters = call->prepared != NULL,
+	                                       .is_stable = is_stable,
+	                                       .state = s};
+	if (follower && !has_macro_operators(s) && rql_follow_is_repeatable(call->sql, &form, &names))
 		f = calloc(1, sizeof *f);
-	if (f) {
-		f->text = strndup(sql, form.end);
-		f->condition = f->text ? f->text + form.where : NULL;
-		f->update = form.update;
-		f->changes.table = follower->tables[0];
-		f->structure = follower;
-		follower = NULL;
+	if (!f) {
+		rql_structure_release(follower);
+		return NULL;
 	}
-	rql_structure_release(follower);
-	if (f && !f->text) {
-		rql_follow_free(f);
-		f = NULL;
-	}
-	return f;
+	f->condition = rql_follow_condition(call->sql, &form, call->prepared, &f->binds);
+	f->update = form.update;
+	f->changes.table = follower->tables[0];
+	f->structure = follower;
+	if (f->condition)
+		return f;
+	rql_follow_free(f);
+	return NULL;
 }
 
 void rql_follow_free(struct rql_follow *f)
@@ -211,7 +147,7 @@ void rql_follow_free(struct rql_follow *f)
 		return;
 	rql_structure_release(f->structure);
 	rql_row_changes_clear(&f->changes);
-	free(f->text);
+	free(f->condition);
 	free(f);
 }
 
@@ -228,48 +164,80 @@ static bool take_ids(int64_t **ids, uint64_t *count, const struct rql_batch *chu
 	return true;
 }
 
-bool rql_follow_find(struct rql_follow *f, struct rql_host_con *con)
+static rql_status open_query(const struct rql_follow *f, struct rql_host_con *con, uint64_t most,
+                             struct rql_host_stmt **stmt)
 {
-	const uint64_t share = f->structure->snapshot->rows / SHARE;
-	const uint64_t most = share < FEW_ROWS ? FEW_ROWS : share < MOST_ROWS ? share : MOST_ROWS;
-	int64_t **ids = f->update ? &f->changes.renewed : &f->changes.gone;
-	uint64_t *count = f->update ? &f->changes.renewed_count : &f->changes.gone_count;
 	const char *database, *schema, *table;
-	struct rql_host_result *res = NULL;
-	struct rql_batch *chunk = NULL;
 	struct rql_strbuf sql = {0};
 	rql_table_name(f->changes.table, &database, &schema, &table);
 	rql_strbuf_put(&sql, "SELECT rowid FROM ");
 	rql_put_qualified(&sql, f->structure->database, schema, table);
 	rql_strbuf_printf(&sql, " %s\nLIMIT %llu", f->condition, (unsigned long long)most + 1);
-	bool found = !sql.failed && rql_host_query(con, rql_strbuf_text(&sql), &res, NULL) == RQL_OK;
-	rql_status status = RQL_OK;
-	while (found && (status = rql_host_fetch(res, &chunk, NULL)) == RQL_OK && chunk) {
-		found = take_ids(ids, count, chunk);
+	rql_status status = sql.failed ? RQL_ERROR_MEMORY : rql_host_prepare(con, rql_strbuf_text(&sql), stmt, NULL);
+	for (uint32_t i = 0; i < f->binds.count && status == RQL_OK; i++)
+		status = rql_host_bind(*stmt, i + 1, f->binds.values[i], NULL);
+	rql_strbuf_free(&sql);
+	return status;
+}
+
+rql_status rql_follow_find(struct rql_follow *f, struct rql_host_con *con, struct rql_error *err)
+{
+	const uint64_t share = f->structure->snapshot->rows / SHARE, all = RQL_FOLLOW_ROWS_MOST;
+	const uint64_t most = share < FEW_ROWS ? FEW_ROWS : share < all ? share : all;
+	int64_t **ids = f->update ? &f->changes.renewed : &f->changes.gone;
+	uint64_t *count = f->update ? &f->changes.renewed_count : &f->changes.gone_count;
+	struct rql_host_stmt *stmt = NULL;
+	struct rql_host_result *res = NULL;
+	struct rql_batch *chunk = NULL;
+	bool room = open_query(f, con, most, &stmt) == RQL_OK; /* what does not bind has aborted nothing */
+	rql_status status = room ? rql_host_execute(stmt, false, &res, err) : RQL_OK;
+	while (room && status == RQL_OK && (status = rql_host_fetch(res, &chunk, err)) == RQL_OK && chunk) {
+		room = take_ids(ids, count, chunk);
 		rql_batch_release(chunk);
 	}
+	f->found = room && status == RQL_OK && *count <= most;
 	rql_host_result_free(res);
-	rql_strbuf_free(&sql);
-	return found && status == RQL_OK && *count <= most;
+	rql_host_stmt_free(stmt);
+	return status;
 }
 
 /* Rows that a transaction added have ids far beyond those of any table. */
 #define LEAST_LOCAL_ID (UINT64_C(1) << 50)
 
-bool rql_follow_kept_ids(const struct rql_follow *f, struct rql_host_con *con)
+rql_status rql_follow_count_added(const struct rql_follow *f, struct rql_host_con *con, int64_t *out,
+                                  struct rql_error *err)
 {
 	const char *database, *schema, *table;
 	struct rql_strbuf sql = {0};
-	int64_t count = 1;
-	if (!f->update)
-		return true;
 	rql_table_name(f->changes.table, &database, &schema, &table);
 	rql_strbuf_put(&sql, "SELECT system.main.count(*) FROM ");
 	rql_put_qualified(&sql, f->structure->database, schema, table);
 	rql_strbuf_printf(&sql, " WHERE rowid >= %llu", (unsigned long long)LEAST_LOCAL_ID);
-	const bool good = !sql.failed && rql_host_query_int(con, rql_strbuf_text(&sql), &count, NULL) == RQL_OK;
+	rql_status status = sql.failed ? rql_error_memory(err, 0, "changed rows")
+	                               : rql_host_query_int(con, rql_strbuf_text(&sql), out, err);
 	rql_strbuf_free(&sql);
-	return good && !count;
+	return status;
+}
+
+bool rql_follow_found(const struct rql_follow *f)
+{
+	return f->found;
+}
+
+bool rql_follow_kept_ids(const struct rql_follow *f, struct rql_host_con *con)
+{
+	int64_t added = 0;
+	return !f->update || (rql_follow_count_added(f, con, &added, NULL) == RQL_OK && !added);
+}
+
+void rql_follow_drop_added(struct rql_follow *f)
+{
+	int64_t *ids = f->update ? f->changes.renewed : f->changes.gone;
+	uint64_t *count = f->update ? &f->changes.renewed_count : &f->changes.gone_count, kept = 0;
+	for (uint64_t i = 0; i < *count; i++)
+		if ((uint64_t)ids[i] < LEAST_LOCAL_ID)
+			ids[kept++] = ids[i];
+	*count = kept;
 }
 
 struct rql_row_changes *rql_follow_changes(struct rql_follow *f)

@@ -109,7 +109,8 @@ static rql_status run_followed(const struct rql_call *call, struct rql_host_stmt
 	struct rql_catalog *catalog = call->s->db->catalog;
 	rql_catalog_write_begin_known(catalog, &effects->set);
 	struct rql_row_changes none = {0}, *changes = NULL;
-	bool found = rql_host_query(con, "BEGIN TRANSACTION", NULL, NULL) == RQL_OK && rql_follow_find(follow, con);
+	const bool found = rql_host_query(con, "BEGIN TRANSACTION", NULL, NULL) == RQL_OK &&
+	                   rql_follow_find(follow, con, NULL) == RQL_OK && rql_follow_found(follow);
 	if (!found)
 		rql_host_rollback(con);
 	rql_status status = execute(call, stmt, err);
@@ -137,18 +138,12 @@ static rql_status run_write(const struct rql_call *call, struct rql_host_stmt *s
 	effects_of(call, kind, &effects);
 	if (effects.attach)
 		RQL_TRY(rql_attach_check(s->db, call->sql, err));
-	bool writes = effects.set.everything || effects.set.count > 0 || effects.appends.count > 0;
 	rql_status status;
-	struct rql_follow *follow = s->txn.open ? NULL : rql_follow_new(s, call->sql, &effects);
+	struct rql_follow *follow = s->txn.open ? NULL : rql_follow_new(call, &effects);
 	if (follow) {
 		status = run_followed(call, stmt, &effects, follow, err);
 	} else if (s->txn.open) {
-		/* Noted before it runs: also a failed write may have changed what this transaction sees. */
-		rql_write_set_merge(&s->txn.set, &effects.set);
-		rql_write_set_merge(&s->txn.appends, &effects.appends);
-		s->txn.wrote = s->txn.wrote || writes || effects.schema;
-		s->txn.schema = s->txn.schema || effects.schema;
-		status = execute(call, stmt, err);
+		status = rql_follow_inside(call, stmt, &effects, execute, err);
 		s->txn.failed = s->txn.failed || status != RQL_OK;
 	} else {
 		begin_write(catalog, &effects.set, &effects.appends);
@@ -174,6 +169,7 @@ static void transaction_over(struct rql_session *s)
 {
 	rql_write_set_clear(&s->txn.set);
 	rql_write_set_clear(&s->txn.appends);
+	rql_follow_forget(&s->txn);
 	s->txn = (struct rql_transaction){0};
 }
 
@@ -187,10 +183,14 @@ static rql_status run_commit(const struct rql_call *call, struct rql_host_stmt *
 {
 	struct rql_session *s = call->s;
 	struct rql_transaction *txn = &s->txn;
+	struct rql_write_set rest = {0}; /* of which nobody knows the rows */
 	bool schema = txn->schema;
-	begin_write(s->db->catalog, &txn->set, &txn->appends);
+	rql_follow_begin_commit(s, &rest);
+	begin_write(s->db->catalog, &rest, &txn->appends);
 	rql_status status = execute(call, stmt, err);
-	end_write(s->db->catalog, &txn->set, &txn->appends);
+	end_write(s->db->catalog, &rest, &txn->appends);
+	rql_follow_end_commit(s, status == RQL_OK);
+	rql_write_set_clear(&rest);
 	/* A COMMIT that fails has rolled back; one that was interrupted may not have. */
 	if (status != RQL_OK)
 		rql_host_rollback(s->host);

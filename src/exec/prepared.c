@@ -160,8 +160,8 @@ rql_status rql_prepared_bind(struct rql_prepared_query *q, uint64_t index, const
 	return RQL_OK;
 }
 
-/* The parameter that a token stands for: ? counts, $1 and $name are looked up; 0: none. */
-static uint64_t parameter_of(const struct rql_prepared_query *q, const char *text, uint32_t length, uint64_t *counter)
+uint64_t rql_prepared_parameter_of(const struct rql_prepared_query *q, const char *text, uint32_t length,
+                                   uint64_t *counter)
 {
 	if (length == 1)
 		return ++*counter;
@@ -171,6 +171,11 @@ static uint64_t parameter_of(const struct rql_prepared_query *q, const char *tex
 			return i;
 	}
 	return 0;
+}
+
+const struct rql_value *rql_prepared_value(const struct rql_prepared_query *q, uint64_t index)
+{
+	return index >= 1 && index <= q->count && q->bound[index - 1] ? &q->values[index - 1] : NULL;
 }
 
 /* A parameter that stands twice is one value of two literals: it has no place. */
@@ -196,7 +201,7 @@ static char *write_text(const struct rql_prepared_query *q, struct rql_point_pla
 			break;
 		if (token.kind != RQL_TOKEN_PARAMETER)
 			continue;
-		uint64_t index = parameter_of(q, q->sql + token.start, token.length, &counter);
+		uint64_t index = rql_prepared_parameter_of(q, q->sql + token.start, token.length, &counter);
 		rql_strbuf_put_n(&out, q->sql + copied, token.start - copied);
 		const size_t start = out.length;
 		if (index < 1 || index > q->count || !rql_value_print(&out, &q->values[index - 1])) {
@@ -425,6 +430,7 @@ rql_status rql_prepared_execute(struct rql_prepared_query *q, struct rql_result 
 		status = execute_select(&call, q, err);
 	} else {
 		status = bound_statement(q, err);
+		call.prepared = q;
 		if (status == RQL_OK)
 			status = rql_host_run(&call, q->stmt, true, err);
 	}

@@ -83,6 +83,7 @@ void rql_session_close(struct rql_session *s)
 	rql_map_cache_leave(db->maps, s->number);
 	rql_write_set_clear(&s->txn.set);
 	rql_write_set_clear(&s->txn.appends);
+	rql_follow_forget(&s->txn);
 	rql_strbuf_free(&s->report.reason);
 	free(s->build.notice);
 	pthread_mutex_destroy(&s->build.running_lock);

@@ -164,8 +164,74 @@ static rql_status sum_lookers(struct ranging *g, const struct other *o, rql_int1
 	return RQL_OK;
 }
 
+/* The keeper looks up in an index, whose rows have no prefix sums: what it finds is added. */
+struct finding {
+	struct ranging *g;
+	const struct other *o; /* NULL: rows are counted, in g->pairs */
+	rql_int128 *sums;
+};
+
+struct adding {
+	const struct other *o;
+	rql_int128 *sum;
+};
+
+static rql_status add_found(void *state, const uint32_t *rows, uint32_t count, struct rql_error *err)
+{
+	const struct adding *a = state;
+	(void)err;
+	for (uint32_t i = 0; i < count; i++)
+		*a->sum += has_value(a->o, rows[i]) ? a->o->value[rows[i]] : 0;
+	return RQL_OK;
+}
+
+static rql_status find_morsel(void *state, uint64_t first, uint64_t rows, unsigned worker, struct rql_error *err)
+{
+	const struct finding *f = state;
+	const struct joining *j = &f->g->join;
+	struct range_bounds b;
+	(void)worker;
+	for (uint64_t at = first; at < first + rows; at += RQL_VECTOR_ROWS) {
+		const uint32_t n = first + rows - at < RQL_VECTOR_ROWS ? (uint32_t)(first + rows - at) : RQL_VECTOR_ROWS;
+		rql_range_bounds(j, at, n, &b);
+		for (uint32_t i = 0; i < n; i++) {
+			uint64_t least, greatest;
+			const bool some = rql_index_range_of(j, &b, i, &least, &greatest);
+			if (!f->o) {
+				f->g->pairs[at + i] = some ? rql_index_range_count(j, least, greatest) : 0;
+				continue;
+			}
+			struct adding adding = {f->o, &f->sums[at + i]};
+			*adding.sum = 0;
+			if (some)
+				RQL_TRY(rql_index_range_find(j, least, greatest, add_found, &adding, err));
+		}
+	}
+	return RQL_OK;
+}
+
+/* Of a row of the table's side nothing is known by the index; and where more rows would be found than there are, prefix sums
+ * over sorted rows are sooner there. */
+static rql_status count_by_index(struct ranging *g)
+{
+	struct joining *j = &g->join;
+	struct finding f = {.g = g};
+	const uint64_t rows = j->sides[!j->build]->rows;
+	uint64_t pairs = 0;
+	if (g->keeper == j->build)
+		return rql_range_sort(j);
+	RQL_TRY(RQL_SCRATCH(g->r, g->pairs, rows));
+	RQL_TRY(rql_morsels_run(g->r, rows, find_morsel, &f));
+	for (uint64_t i = 0; i < rows; i++)
+		pairs += g->pairs[i];
+	return pairs > j->index.rows ? rql_range_sort(j) : RQL_OK;
+}
+
 static rql_status sum_other(struct ranging *g, const struct other *o, rql_int128 *sums)
 {
+	struct finding f = {g, o, sums};
+	if (g->join.by_index)
+		return rql_morsels_run(g->r, g->kept.rows, find_morsel, &f);
 	return g->keeper == g->join.build ? sum_lookers(g, o, sums) : sum_points(g, o, sums);
 }
 
@@ -269,7 +335,8 @@ static rql_status count_pairs(struct ranging *g)
 	uint64_t rows = g->kept.rows, n = 0, others = j->sides[!g->keeper]->rows;
 	rql_int128 *sums;
 	int64_t *ones;
-	RQL_TRY(RQL_SCRATCH(g->r, g->pairs, rows));
+	if (!j->by_index)
+		RQL_TRY(RQL_SCRATCH(g->r, g->pairs, rows));
 	if (g->keeper == j->build) {
 		RQL_TRY(RQL_SCRATCH(g->r, sums, rows));
 		RQL_TRY(RQL_SCRATCH(g->r, ones, others));
@@ -280,7 +347,7 @@ static rql_status count_pairs(struct ranging *g)
 		for (uint64_t i = 0; i < rows; i++)
 			g->pairs[i] = (uint64_t)sums[i];
 	} else {
-		for (uint64_t i = 0; i < rows; i++)
+		for (uint64_t i = 0; i < rows && !j->by_index; i++) /* else they are counted */
 			g->pairs[i] = g->rows[i].count;
 	}
 	RQL_TRY(RQL_ROOM(g->r, g->kept.selection, rows));
@@ -368,7 +435,8 @@ static rql_status group(struct ranging *g, struct rql_rowset *out)
 {
 	struct rql_rel rel;
 	uint64_t n = 0;
-	RQL_TRY(rql_range_rows(&g->join, &g->rows));
+	if (!g->join.by_index)
+		RQL_TRY(rql_range_rows(&g->join, &g->rows));
 	g->kept = (struct rql_rowset){.arena = g->r->arena, .rows = g->join.sides[g->keeper]->rows};
 	RQL_TRY(count_pairs(g));
 	RQL_TRY(rewrite(g, &rel));
@@ -391,7 +459,9 @@ rql_status rql_rowset_aggregate_ranges(struct rql_running *r, const struct rql_r
 	if (status == RQL_OK && can_keep(rel, join->children[0]->column_count, !g.join.build))
 		g.keeper = !g.join.build;
 	*done = status == RQL_OK && g.join.ranged && !g.join.keys.rest_count;
-	if (*done)
+	if (*done && g.join.by_index)
+		status = count_by_index(&g);
+	if (*done && status == RQL_OK)
 		status = group(&g, out);
 	rql_join_close(&g.join);
 	return status;

@@ -1,5 +1,6 @@
 /* Aggregates of a dimension (COUNT(DISTINCT d), MIN(d), SUM(d), ...): the method has grouped by d as well; groups that
- * differ only in d become one here.
+ * differ only in d become one here. So do those of reals that are equal and printed apart, as 0.0 and -0.0 are. The host
+ * shows the one that a thread saw first; here 0.0 is shown, and the NaN without a sign, where there is one.
  *
  * Floor for n groups of the answer: their visible keys and the values read once, in order, 4 bytes written each, and an
  * addition to a visible group. Where the answer is sorted by the visible keys these follow each other, else they are
@@ -10,8 +11,9 @@
 
 struct collapsing {
 	const struct rql_leaf *leaf;
-	const struct rql_port *from;
+	const struct rql_port *from, *alike;
 	struct rql_arena *arena;
+	uint32_t keys; /* which of the answer's first ones stay */
 	uint64_t groups;
 	uint32_t *group; /* [from's groups]: the visible group */
 	uint32_t *one;   /* [groups]: a group of the answer */
@@ -25,9 +27,9 @@ static rql_status out_of_memory(struct collapsing *c)
 
 static bool same_visible(const struct collapsing *c, uint32_t a, uint32_t b)
 {
-	for (uint32_t k = 0; k < c->leaf->group_count; k++)
-		if (c->from->keys[k] ? c->from->keys[k][a] != c->from->keys[k][b]
-		                     : c->from->wide_keys[k][a] != c->from->wide_keys[k][b])
+	for (uint32_t k = 0; k < c->keys; k++)
+		if (c->alike->keys[k] ? c->alike->keys[k][a] != c->alike->keys[k][b]
+		                      : c->alike->wide_keys[k][a] != c->alike->wide_keys[k][b])
 			return false;
 	return true;
 }
@@ -51,13 +53,13 @@ static uint64_t mix(uint64_t hash)
 
 static void add_hashes(const struct collapsing *c, uint32_t k, uint64_t begin, uint32_t n, uint64_t *hashes)
 {
-	const uint32_t *keys = c->from->keys[k];
+	const uint32_t *keys = c->alike->keys[k];
 	if (keys)
 		for (uint32_t i = 0; i < n; i++)
 			hashes[i] = mix(hashes[i] * UINT64_C(0x9e3779b97f4a7c15) + keys[begin + i]);
 	else
 		for (uint32_t i = 0; i < n; i++)
-			hashes[i] = mix(hashes[i] * UINT64_C(0x9e3779b97f4a7c15) + c->from->wide_keys[k][begin + i]);
+			hashes[i] = mix(hashes[i] * UINT64_C(0x9e3779b97f4a7c15) + c->alike->wide_keys[k][begin + i]);
 }
 
 #define VECTOR 1024u
@@ -75,7 +77,7 @@ static rql_status number_hashed(struct collapsing *c)
 	for (uint64_t begin = 0; begin < n; begin += VECTOR) {
 		uint32_t count = n - begin < VECTOR ? (uint32_t)(n - begin) : VECTOR;
 		memset(hashes, 0, sizeof hashes);
-		for (uint32_t k = 0; k < c->leaf->group_count; k++)
+		for (uint32_t k = 0; k < c->keys; k++)
 			add_hashes(c, k, begin, count, hashes);
 		for (uint32_t i = 0; i < count; i++)
 			__builtin_prefetch(&place[hashes[i] & (places - 1)], 1);
@@ -101,13 +103,30 @@ static rql_status number_groups(struct collapsing *c)
 	c->one = RQL_NEW_ARRAY(c->arena, uint32_t, n + 1);
 	if (!c->group || !c->one)
 		return out_of_memory(c);
-	if (c->leaf->group_count == 0)
+	if (c->keys == 0)
 		c->groups = 1; /* also over nothing; all numbers are 0 already */
-	else if (c->from->sorted_keys >= c->leaf->group_count)
+	else if (c->alike->sorted_keys >= c->keys)
 		number_sorted(c);
 	else
 		RQL_TRY(number_hashed(c));
 	return RQL_OK;
+}
+
+/* Is none of its keys equal to one that is shown instead? */
+static bool is_plain(const struct collapsing *c, uint64_t row)
+{
+	bool plain = true;
+	for (uint32_t k = 0; k < c->keys && plain; k++)
+		plain = c->from->keys[k] ? c->from->keys[k][row] == c->alike->keys[k][row]
+		                         : c->from->wide_keys[k][row] == c->alike->wide_keys[k][row];
+	return plain;
+}
+
+static void show_plain(struct collapsing *c)
+{
+	for (uint64_t i = 0; i < c->from->group_count; i++)
+		if (is_plain(c, i))
+			c->one[c->group[i]] = (uint32_t)i;
 }
 
 /* The groups of the answer by visible group, in their order. */
@@ -175,11 +194,70 @@ static rql_status collapse_agg(struct collapsing *c, uint32_t a, struct rql_agg_
 	return RQL_OK;
 }
 
+/* ---- keys that are reals ---- */
+
+/* The key's codes with one for those that are equal; *parts is set where that is another one. NULL: out of memory. */
+static void *same_codes(const struct rql_slot *slot, struct rql_arena *arena, const struct rql_port *answer, bool *parts)
+{
+	const uint64_t n = answer->group_count, least = (uint64_t)slot->least;
+	const uint64_t null = slot->wide ? slot->null_wide : slot->null_key == UINT32_MAX ? UINT64_MAX : slot->null_key;
+	const uint32_t *narrow = answer->keys[slot->key];
+	uint64_t *wide_same = slot->wide ? RQL_NEW_ARRAY(arena, uint64_t, n + 1) : NULL;
+	uint32_t *narrow_same = slot->wide ? NULL : RQL_NEW_ARRAY(arena, uint32_t, n + 1);
+	if (!wide_same && !narrow_same)
+		return NULL;
+	for (uint64_t g = 0; g < n; g++) {
+		const uint64_t code = wide_same ? answer->wide_keys[slot->key][g] : narrow[g];
+		const uint64_t same = code == null ? code : rql_real_code_same(least + code) - least;
+		*parts |= same != code;
+		if (wide_same)
+			wide_same[g] = same;
+		else
+			narrow_same[g] = (uint32_t)same;
+	}
+	return wide_same ? (void *)wide_same : (void *)narrow_same;
+}
+
+/* *alike: the answer's keys, in which equal ones are the same. *parts: some are not as they were. */
+static rql_status make_alike(const struct rql_leaf *leaf, struct rql_arena *arena, const struct rql_port *answer,
+                             struct rql_port *alike, bool *parts, struct rql_error *err)
+{
+	struct collapsing c = {.from = answer, .err = err};
+	const uint32_t keys = leaf->group_count + leaf->hidden_key;
+	bool some = false;
+	*alike = *answer;
+	for (uint32_t i = 0; i < leaf->slot_count; i++) {
+		const struct rql_slot *slot = &leaf->slots[i];
+		if (slot->kind != RQL_SLOT_KEY || !slot->of_real)
+			continue;
+		if (!some) {
+			alike->keys = RQL_NEW_ARRAY(arena, uint32_t *, keys);
+			alike->wide_keys = RQL_NEW_ARRAY(arena, uint64_t *, keys);
+			if (!alike->keys || !alike->wide_keys)
+				return out_of_memory(&c);
+			memcpy(alike->keys, answer->keys, keys * sizeof(*alike->keys));
+			if (answer->wide_keys)
+				memcpy(alike->wide_keys, answer->wide_keys, keys * sizeof(*alike->wide_keys));
+			some = true;
+		}
+		void *same = same_codes(slot, arena, answer, parts);
+		if (!same)
+			return out_of_memory(&c);
+		if (slot->wide)
+			alike->wide_keys[slot->key] = same;
+		else
+			alike->keys[slot->key] = same;
+	}
+	if (*parts)
+		alike->sorted_keys = 0; /* equal ones may lie apart */
+	return RQL_OK;
+}
+
 /* ---- the whole ---- */
 
 static rql_status visible_keys(struct collapsing *c, struct rql_port *visible)
 {
-	uint32_t keys = c->leaf->group_count;
+	const uint32_t keys = c->keys;
 	visible->keys = RQL_NEW_ARRAY(c->arena, uint32_t *, keys);
 	visible->wide_keys = c->from->wide_keys ? RQL_NEW_ARRAY(c->arena, uint64_t *, keys) : NULL;
 	if (!visible->keys || (c->from->wide_keys && !visible->wide_keys))
@@ -209,24 +287,50 @@ static bool needs_lists(const struct rql_leaf *leaf)
 	return false;
 }
 
-rql_status rql_answer_collapse(const struct rql_leaf *leaf, struct rql_arena *arena, const struct rql_port *answer,
-                               struct rql_port *visible, struct rql_hidden_groups *hidden, struct rql_error *err)
+static rql_status collapse(struct collapsing *c, struct rql_port *visible)
 {
-	struct collapsing c = {.leaf = leaf, .from = answer, .arena = arena, .err = err};
-	RQL_TRY(number_groups(&c));
+	RQL_TRY(number_groups(c));
+	if (c->alike->keys != c->from->keys)
+		show_plain(c);
+	*visible = *c->from;
+	visible->group_count = c->groups;
+	visible->sorted_keys = c->alike->sorted_keys < c->keys ? 0 : c->keys;
+	visible->aggs = RQL_NEW_ARRAY(c->arena, struct rql_agg_values, c->leaf->agg_count);
+	if (!visible->aggs)
+		return out_of_memory(c);
+	RQL_TRY(visible_keys(c, visible));
+	for (uint32_t a = 0; a < c->leaf->agg_count; a++)
+		RQL_TRY(collapse_agg(c, a, &visible->aggs[a]));
+	return RQL_OK;
+}
+
+rql_status rql_answer_put_together(const struct rql_leaf *leaf, struct rql_arena *arena, struct rql_port *answer,
+                                   struct rql_port *alike, struct rql_error *err)
+{
+	const struct rql_port from = *answer;
+	struct collapsing c = {.leaf = leaf,
+	                       .from = &from,
+	                       .alike = alike,
+	                       .keys = leaf->group_count + leaf->hidden_key,
+	                       .arena = arena,
+	                       .err = err};
+	bool parts = false;
+	RQL_TRY(make_alike(leaf, arena, &from, alike, &parts, err));
+	if (!parts)
+		return RQL_OK;
+	RQL_TRY(collapse(&c, answer));
+	return make_alike(leaf, arena, answer, alike, &parts, err);
+}
+
+rql_status rql_answer_collapse(const struct rql_leaf *leaf, struct rql_arena *arena, const struct rql_port *answer,
+                               const struct rql_port *alike, struct rql_port *visible, struct rql_hidden_groups *hidden,
+                               struct rql_error *err)
+{
+	struct collapsing c = {
+		.leaf = leaf, .from = answer, .alike = alike, .keys = leaf->group_count, .arena = arena, .err = err};
+	RQL_TRY(collapse(&c, visible));
 	*hidden = (struct rql_hidden_groups){.group = c.group,
 	                                     .codes = answer->keys[leaf->group_count],
 	                                     .wide = answer->wide_keys ? answer->wide_keys[leaf->group_count] : NULL};
-	if (needs_lists(leaf))
-		RQL_TRY(list_groups(&c, hidden));
-	*visible = *answer;
-	visible->group_count = c.groups;
-	visible->sorted_keys = answer->sorted_keys < leaf->group_count ? 0 : leaf->group_count;
-	visible->aggs = RQL_NEW_ARRAY(arena, struct rql_agg_values, leaf->agg_count);
-	if (!visible->aggs)
-		return out_of_memory(&c);
-	RQL_TRY(visible_keys(&c, visible));
-	for (uint32_t a = 0; a < leaf->agg_count; a++)
-		RQL_TRY(collapse_agg(&c, a, &visible->aggs[a]));
-	return RQL_OK;
+	return needs_lists(leaf) ? list_groups(&c, hidden) : RQL_OK;
 }

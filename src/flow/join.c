@@ -160,11 +160,45 @@ static rql_status take_pairs(struct joining *j, struct pairs *p, const struct rq
 	return RQL_OK;
 }
 
+/* What a row that looks up has found by an index. */
+struct taking {
+	struct joining *j;
+	struct pairs *p;
+	struct pair_room *room;
+	uint64_t first;
+	uint32_t probe;
+	unsigned worker;
+};
+
+static rql_status take_found(void *state, const uint32_t *rows, uint32_t count, struct rql_error *err)
+{
+	const struct taking *t = state;
+	return t->j->rest ? propose(t->j, t->p, t->room, t->first, t->probe, rows, count, t->worker, err)
+	                  : take(t->j, t->p, t->room, t->first, t->probe, rows, count, err);
+}
+
+static rql_status look_up_by_index(struct taking *t, uint64_t at, uint32_t n, struct rql_error *err)
+{
+	struct range_bounds b;
+	uint64_t least, greatest;
+	rql_range_bounds(t->j, at, n, &b);
+	for (uint32_t i = 0; i < n; i++) {
+		t->probe = (uint32_t)(at + i);
+		if (rql_index_range_of(t->j, &b, i, &least, &greatest))
+			RQL_TRY(rql_index_range_find(t->j, least, greatest, take_found, t, err));
+	}
+	return RQL_OK;
+}
+
 static rql_status look_up(struct joining *j, struct pairs *p, struct pair_room *room, uint64_t first, uint64_t at,
                           uint32_t n, unsigned worker, struct rql_error *err)
 {
 	const struct rql_key_side *side = &j->words.sides[1];
 	struct rql_key_rows rows[RQL_VECTOR_ROWS];
+	if (j->by_index) {
+		struct taking taking = {.j = j, .p = p, .room = room, .first = first, .worker = worker};
+		return look_up_by_index(&taking, at, n, err);
+	}
 	rql_join_find(j, at, n, rows);
 	if (j->plain)
 		return take_pairs(j, p, rows, at, n, err);
@@ -472,7 +506,7 @@ static rql_status prepare(struct joining *j)
 		RQL_TRY(RQL_SCRATCH(j->r, j->hit, probes));
 	if (!(j->rooms = RQL_NEW_ARRAY(j->r->arena, struct pair_room *, rql_running_threads(j->r))))
 		return rql_error_memory(j->r->err, 0, "the rows of a join");
-	j->plain = (j->ranged ? j->asof : j->table.unique) && j->wants == WANT_PAIRS && !j->keep_probe &&
+	j->plain = !j->by_index && (j->ranged ? j->asof : j->table.unique) && j->wants == WANT_PAIRS && !j->keep_probe &&
 	           !j->keep_build && !j->keys.rest_count;
 	if (!j->keys.rest_count)
 		return RQL_OK;
@@ -504,6 +538,7 @@ void rql_join_close(struct joining *j)
 		free(j->morsels[m].build);
 	}
 	free_rooms(j);
+	rql_index_range_close(j);
 	rql_evaluator_free(j->rest);
 }
 

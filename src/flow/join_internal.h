@@ -34,6 +34,9 @@ struct joining {
 	struct rql_key_table table;
 	bool ranged;                 /* keys.range decides: the table's rows are in the order of its value */
 	struct rql_sorted sorted;
+	bool by_index;               /* ranged, and an index has the table's rows in order: nothing is in `sorted` */
+	struct rql_sorted_rows index;
+	struct rql_vector point;     /* the value */
 	struct rql_vector bounds[2]; /* of the rows that look up */
 	bool asof;                   /* of the rows in range the nearest */
 	struct rql_evaluator *rest; /* NULL: no further conditions */
@@ -59,6 +62,15 @@ void rql_join_close(struct joining *j);
 
 /* ---- join_range.c ---- */
 
+/* The bounds of n rows that look up, as places. */
+struct range_bounds {
+	uint64_t places[2][RQL_VECTOR_ROWS];
+	uint64_t live[RQL_VECTOR_WORDS]; /* rows that have all bounds */
+};
+void rql_range_bounds(const struct joining *j, uint64_t at, uint32_t n, struct range_bounds *out);
+/* Sorts the table's rows where an index was to have them in order. */
+rql_status rql_range_sort(struct joining *j) RQL_MUST_CHECK;
+
 /* The range's values on both sides; before the table is made. */
 rql_status rql_range_open(struct joining *j) RQL_MUST_CHECK;
 /* The table's rows in order, or no range: where a key has few rows, its conditions are tested of each pair (rest). */
@@ -70,7 +82,25 @@ bool rql_range_pairs_known(const struct joining *j);
 /* What each row that looks up finds. */
 rql_status rql_range_rows(struct joining *j, struct rql_key_rows **rows) RQL_MUST_CHECK;
 rql_status rql_range_pairs(struct joining *j, uint64_t *count, uint32_t **probe, uint32_t **build) RQL_MUST_CHECK;
-/* rows[i]: the rows that row at + i of the other side finds in the table, or in the range. */
+
+/* ---- join_index.c: joins by ranges over an index ---- */
+
+/* Where an index has the table's rows in the order of the range's value, and few rows look up: by_index. After the bounds. */
+rql_status rql_index_range_open(struct joining *j) RQL_MUST_CHECK;
+void rql_index_range_close(struct joining *j);
+/* The places that the i-th of these rows asks for; false: it finds nothing. */
+bool rql_index_range_of(const struct joining *j, const struct range_bounds *b, uint32_t i, uint64_t *least,
+                        uint64_t *greatest);
+/* Calls for all rows of the table in the range, some at a time. Of an ASOF join: the nearest one. */
+typedef rql_status rql_found_fn(void *state, const uint32_t *rows, uint32_t count, struct rql_error *err);
+rql_status rql_index_range_find(const struct joining *j, uint64_t least, uint64_t greatest, rql_found_fn *found,
+                                void *state, struct rql_error *err) RQL_MUST_CHECK;
+/* How many they are: of no ASOF join. */
+uint64_t rql_index_range_count(const struct joining *j, uint64_t least, uint64_t greatest);
+
+/* ---- join.c ---- */
+
+/* rows[i]: the rows that row at + i of the other side finds in the table, or in the range. Not by an index. */
 void rql_join_find(const struct joining *j, uint64_t at, uint32_t n, struct rql_key_rows *rows);
 
 #endif

@@ -189,6 +189,14 @@ bool rql_join_keys_find(struct rql_arena *arena, const struct rql_rel *rel, stru
 
 /* ---- for prices ---- */
 
+const struct rql_leaf_sorted *rql_leaf_sorted_by(const struct rql_leaf *leaf, uint32_t column)
+{
+	for (uint32_t i = 0; leaf && leaf->scan && i < leaf->scan->sorted_count; i++)
+		if (leaf->scan->sorted[i].column == column)
+			return &leaf->scan->sorted[i];
+	return NULL;
+}
+
 #define WAY_BOUNDS 8u /* that are looked at */
 
 /* Conditions that compare both sides in order; a BETWEEN has two, of which either may be of one side alone. */
@@ -224,6 +232,15 @@ struct rql_join_way rql_join_way_of(const struct rql_rel *rel)
 		for (unsigned points = 0; points < 2 && way.bounds < 2; points++)
 			way.bounds = opposite(w.bounds, w.count, i, points) < w.count ? 2 : 1;
 	way.comparisons = w.count;
+	way.column = RQL_NO_ROW;
+	if (w.count && !way.keys && rel->join != RQL_JOIN_MARK) {
+		struct rql_join_range range = {0};
+		uint32_t chosen[2];
+		choose_range(rel, w.bounds, w.count, chosen, &range);
+		const struct rql_expr *point = point_of(&w.bounds[chosen[0]], range.points);
+		way.points = range.points;
+		way.column = point->kind == RQL_EXPR_REF ? point->index - (range.points ? lefts : 0) : RQL_NO_ROW;
+	}
 	way.tested = way.keys + w.count < w.conditions || w.count > way.bounds;
 	return way;
 }

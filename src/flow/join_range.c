@@ -13,12 +13,7 @@
 #define FEW_OF_KEY 16u
 #define SAMPLED 4096u /* rows that look up */
 
-struct bounds {
-	uint64_t places[2][RQL_VECTOR_ROWS];
-	uint64_t live[RQL_VECTOR_WORDS]; /* rows that have all bounds */
-};
-
-static void load_bounds(const struct joining *j, uint64_t at, uint32_t n, struct bounds *b)
+void rql_range_bounds(const struct joining *j, uint64_t at, uint32_t n, struct range_bounds *b)
 {
 	struct rql_place_room room;
 	uint32_t numbers[RQL_VECTOR_ROWS];
@@ -38,13 +33,20 @@ static void load_bounds(const struct joining *j, uint64_t at, uint32_t n, struct
 rql_status rql_range_open(struct joining *j)
 {
 	const struct rql_join_range *range = &j->keys.range;
-	struct rql_vector value;
 	for (unsigned b = 0; b < 2; b++)
 		if (range->bounds[b])
 			RQL_TRY(rql_rowset_compute(j->r, j->sides[!j->build], range->bounds[b], &j->bounds[b]));
-	RQL_TRY(rql_rowset_compute(j->r, j->sides[j->build], range->point, &value));
+	RQL_TRY(rql_rowset_compute(j->r, j->sides[j->build], range->point, &j->point));
 	j->asof = rql_join_is_asof(j->rel->join);
-	return rql_sorted_values(j->r, &value, &j->words.sides[0], &j->sorted);
+	RQL_TRY(rql_index_range_open(j));
+	return j->by_index ? RQL_OK : rql_sorted_values(j->r, &j->point, &j->words.sides[0], &j->sorted);
+}
+
+rql_status rql_range_sort(struct joining *j)
+{
+	rql_index_range_close(j);
+	RQL_TRY(rql_sorted_values(j->r, &j->point, &j->words.sides[0], &j->sorted));
+	return rql_sorted_make(j->r, &j->words.sides[0], NULL, &j->sorted);
 }
 
 /* Rows of their key that rows which look up find, one with the other. */
@@ -65,12 +67,12 @@ static double rows_of_key(const struct joining *j)
 static bool nulls_find(const struct joining *j)
 {
 	const struct rql_key_side *side = &j->words.sides[1];
-	struct bounds b;
+	struct range_bounds b;
 	if (!j->asof || !j->keys.key_count || rql_plan_dialect_of(rql_host_library_version()) == RQL_PLAN_2)
 		return false;
 	for (uint64_t at = 0; at < side->set->rows; at += RQL_VECTOR_ROWS) {
 		uint32_t n = side->set->rows - at < RQL_VECTOR_ROWS ? (uint32_t)(side->set->rows - at) : RQL_VECTOR_ROWS;
-		load_bounds(j, at, n, &b);
+		rql_range_bounds(j, at, n, &b);
 		for (uint32_t i = 0; i < n; i++)
 			if (!(b.live[i >> 6] >> (i & 63) & 1) || rql_key_is_none(side, at + i))
 				return true;
@@ -90,6 +92,8 @@ rql_status rql_range_make(struct joining *j)
 		return RQL_OK;
 	}
 	j->ranged = true;
+	if (j->by_index)
+		return RQL_OK;
 	RQL_TRY(rql_sorted_make(j->r, &j->words.sides[0], k->key_count ? &j->table : NULL, &j->sorted));
 	j->table.rows = (uint32_t *)j->sorted.rows;
 	return RQL_OK;
@@ -98,7 +102,7 @@ rql_status rql_range_make(struct joining *j)
 /* ---- looking up ---- */
 
 /* The lines that the searches will read. */
-static void fetch(const struct joining *j, uint32_t n, const struct bounds *b)
+static void fetch(const struct joining *j, uint32_t n, const struct range_bounds *b)
 {
 	const struct rql_sorted *s = &j->sorted;
 	for (unsigned k = 0; k < 2; k++) {
@@ -112,7 +116,7 @@ static void fetch(const struct joining *j, uint32_t n, const struct bounds *b)
 }
 
 /* Positions of the rows within the bounds; a key's only row stays what it is. */
-static struct rql_key_rows within(const struct joining *j, struct rql_key_rows of, const struct bounds *b, uint32_t i)
+static struct rql_key_rows within(const struct joining *j, struct rql_key_rows of, const struct range_bounds *b, uint32_t i)
 {
 	const struct rql_join_range *range = &j->keys.range;
 	const uint64_t low = b->places[0][i], high = b->places[1][i];
@@ -140,8 +144,8 @@ static struct rql_key_rows nearest(const struct joining *j, struct rql_key_rows 
 
 void rql_range_find(const struct joining *j, uint64_t at, uint32_t n, struct rql_key_rows *rows)
 {
-	struct bounds b;
-	load_bounds(j, at, n, &b);
+	struct range_bounds b;
+	rql_range_bounds(j, at, n, &b);
 	if (j->sorted.steps)
 		fetch(j, n, &b);
 	for (uint32_t i = 0; i < n; i++) {
@@ -162,7 +166,7 @@ void rql_range_find(const struct joining *j, uint64_t at, uint32_t n, struct rql
 
 bool rql_range_pairs_known(const struct joining *j)
 {
-	return j->ranged && j->wants == WANT_PAIRS && !j->keys.rest_count && !j->single && !j->keep_build && !j->asof;
+	return j->ranged && !j->by_index && j->wants == WANT_PAIRS && !j->keys.rest_count && !j->single && !j->keep_build && !j->asof;
 }
 
 struct counting {

@@ -11,6 +11,17 @@
 struct rql_rows_block;
 struct rql_kept_map;
 
+/* An index that has a leaf's rows, which are all of their table, in the order of one of its columns. */
+struct rql_leaf_sorted {
+	uint32_t column;
+	const struct rql_method *method; /* gives SORTED */
+	struct rql_prepared *prepared;   /* of the leaf's snapshot */
+	struct rql_device *device;
+	const char *index;
+	uint32_t parts;
+	uint64_t rows;
+};
+
 /* A leaf that scans rows. */
 struct rql_leaf_scan {
 	const char *table;
@@ -22,6 +33,8 @@ struct rql_leaf_scan {
 	const char *joins;          /* rows of columns that are joined on the device before: a line each; NULL: none are */
 	const char *wanted;         /* which groups are asked for, a line; NULL: all */
 	double host_values;         /* that the host would scan instead */
+	uint32_t sorted_count;
+	struct rql_leaf_sorted *sorted; /* [sorted_count] */
 	const struct rql_rows_block *selection; /* rows themselves are wanted (bind/block/block.h); NULL: groups and aggregates */
 };
 

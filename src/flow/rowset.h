@@ -44,6 +44,7 @@ struct rql_rowset {
 	struct rql_batch *batch; /* rows as they came, held by the run: there are no vectors until rql_rowset_open */
 	uint32_t sorted_keys; /* rows ascend by the vectors of rank 1..sorted_keys */
 	struct rql_keyed_rows keyed; /* of a map to build: the rows behind these groups */
+	const struct rql_leaf *whole; /* an operator's input: all of this leaf's rows, in its order. NULL: not known to be */
 };
 
 static inline uint32_t rql_rowset_row(const struct rql_rowset *set, uint64_t i)
@@ -171,7 +172,8 @@ rql_status rql_host_operator_run(struct rql_running *r, const struct rql_operato
 /* Vectors for the rows of a batch: a row's code is its number. Nothing to do for others. */
 rql_status rql_rowset_open(struct rql_rowset *set, struct rql_error *err) RQL_MUST_CHECK;
 /* collapse.c: an answer that was grouped by a hidden last key, put together over the visible ones. *visible takes the
- * place of answer for all slots that are not of the key; hidden has what the others need. */
+ * place of answer for all slots that are not of the key; hidden has what the others need. `alike` has the answer's keys,
+ * in which those that are one are the same. */
 struct rql_hidden_groups {
 	const uint32_t *group; /* the visible group of each group of the answer */
 	/* The other way round, where a slot needs more than the number of the key's codes; else NULL. */
@@ -181,8 +183,11 @@ struct rql_hidden_groups {
 	const uint64_t *wide;
 };
 rql_status rql_answer_collapse(const struct rql_leaf *leaf, struct rql_arena *arena, const struct rql_port *answer,
-                               struct rql_port *visible, struct rql_hidden_groups *hidden,
+                               const struct rql_port *alike, struct rql_port *visible, struct rql_hidden_groups *hidden,
                                struct rql_error *err) RQL_MUST_CHECK;
+/* ... grouped by reals: groups whose keys are equal become one, and *alike is made of what is then there. */
+rql_status rql_answer_put_together(const struct rql_leaf *leaf, struct rql_arena *arena, struct rql_port *answer,
+                                   struct rql_port *alike, struct rql_error *err) RQL_MUST_CHECK;
 /* steps.c: what the node does with its children's rows (opened); native.c says which nodes may come. *out may be inputs[0],
  * which is used up. */
 rql_status rql_rowset_step(struct rql_running *r, const struct rql_rel *rel, struct rql_rowset *inputs,

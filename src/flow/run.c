@@ -48,6 +48,15 @@ static rql_status run_shared(struct rql_running *r, const struct rql_operator *o
 	return RQL_OK;
 }
 
+/* An operator's input, and whose rows it is. */
+static rql_status run_input(struct rql_running *r, const struct rql_operator *op, struct rql_rowset *out)
+{
+	RQL_TRY(run(r, op, out));
+	RQL_TRY(rql_rowset_open(out, r->err));
+	out->whole = op->kind == RQL_OPERATOR_METHOD ? op->leaf : NULL;
+	return RQL_OK;
+}
+
 /* An aggregate over a join by ranges. The join's rows are not made, so that it has none of its own to show. */
 static rql_status run_ranges(struct rql_running *r, const struct rql_operator *op, struct rql_rowset *out)
 {
@@ -57,10 +66,8 @@ static rql_status run_ranges(struct rql_running *r, const struct rql_operator *o
 	bool done;
 	if (!sets)
 		return rql_error_memory(r->err, 0, "an answer");
-	for (uint32_t i = 0; i < 2; i++) {
-		RQL_TRY(run(r, join->inputs[i], &sets[i]));
-		RQL_TRY(rql_rowset_open(&sets[i], r->err));
-	}
+	for (uint32_t i = 0; i < 2; i++)
+		RQL_TRY(run_input(r, join->inputs[i], &sets[i]));
 	RQL_TRY(rql_rowset_aggregate_ranges(r, op->rel, join->rel, sets, out, &done));
 	if (!done)
 		RQL_TRY(rql_rowset_join(r, join->rel, sets, &pairs));
@@ -83,10 +90,8 @@ static rql_status run_native(struct rql_running *r, const struct rql_operator *o
 	struct rql_rowset *sets = RQL_NEW_ARRAY(r->arena, struct rql_rowset, op->input_count + 1);
 	if (!sets)
 		return rql_error_memory(r->err, 0, "an answer");
-	for (uint32_t i = 0; i < op->input_count; i++) {
-		RQL_TRY(run(r, op->inputs[i], &sets[i]));
-		RQL_TRY(rql_rowset_open(&sets[i], r->err));
-	}
+	for (uint32_t i = 0; i < op->input_count; i++)
+		RQL_TRY(run_input(r, op->inputs[i], &sets[i]));
 	rql_status status = rql_rowset_step(r, op->rel, sets, out);
 	rql_scratch_give_back(r);
 	return status;

@@ -224,12 +224,35 @@ static rql_status code_values(struct shaping *s, const struct rql_slot *slot, st
 	return RQL_OK;
 }
 
+static rql_status reals_of_key(struct shaping *s, const struct rql_slot *slot, struct rql_vector *v)
+{
+	const uint64_t n = s->answer->group_count;
+	const uint32_t *codes = s->answer->keys[slot->key];
+	const uint64_t *wide = slot->wide ? s->answer->wide_keys[slot->key] : NULL;
+	const uint64_t null = slot->wide ? slot->null_wide : slot->null_key == UINT32_MAX ? UINT64_MAX : slot->null_key;
+	double *real = RQL_NEW_ARRAY(s->arena, double, n);
+	uint64_t *valid = RQL_NEW_ARRAY(s->arena, uint64_t, n / 64 + 1);
+	if (!real || !valid)
+		return out_of_memory(s);
+	for (uint64_t g = 0; g < n; g++) {
+		const uint64_t code = wide ? wide[g] : codes[g];
+		real[g] = code == null ? 0 : rql_real_of_code((uint64_t)slot->least + code);
+		valid[g >> 6] |= (uint64_t)(code != null) << (g & 63);
+	}
+	v->kind = RQL_VECTOR_REAL;
+	v->real = real;
+	v->valid = valid;
+	return RQL_OK;
+}
+
 static rql_status shape(struct shaping *s, const struct rql_slot *slot, struct rql_vector *v)
 {
 	*v = (struct rql_vector){.type = slot->type};
 	const struct rql_agg_values *a = slot->term_count ? &s->answer->aggs[slot->terms[0].agg] : NULL;
 	switch (slot->kind) {
 	case RQL_SLOT_KEY:
+		if (slot->of_real)
+			return reals_of_key(s, slot, v);
 		v->kind = slot->wide ? RQL_VECTOR_WIDE : RQL_VECTOR_CODES;
 		v->wide = slot->wide ? s->answer->wide_keys[slot->key] : NULL;
 		v->null_wide = slot->null_wide;
@@ -320,10 +343,13 @@ static rql_status shape_groups(struct rql_running *r, const struct rql_leaf *lea
 {
 	if (answer->group_count > UINT32_MAX)
 		return rql_error_set(r->err, RQL_ERROR_UNSUPPORTED, "an answer of more than 2^32 groups");
-	struct rql_port visible = *answer;
-	struct shaping s = {.arena = r->arena, .leaf = leaf, .answer = &visible, .raw = answer, .err = r->err};
+	struct rql_port all = *answer, alike = *answer;
+	if (!answer->keyed.list_count) /* else they are payloads, each with a number */
+		RQL_TRY(rql_answer_put_together(leaf, r->arena, &all, &alike, r->err));
+	struct rql_port visible = all;
+	struct shaping s = {.arena = r->arena, .leaf = leaf, .answer = &visible, .raw = &all, .err = r->err};
 	if (leaf->hidden_key)
-		RQL_TRY(rql_answer_collapse(leaf, r->arena, answer, &visible, &s.hidden, r->err));
+		RQL_TRY(rql_answer_collapse(leaf, r->arena, &all, &alike, &visible, &s.hidden, r->err));
 	*out = (struct rql_rowset){.arena = r->arena,
 	                           .capacity = visible.group_count,
 	                           .rows = visible.group_count,

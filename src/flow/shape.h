@@ -38,6 +38,7 @@ struct rql_slot {
 	uint32_t null_key;               /* the same; UINT32_MAX: never NULL */
 	bool wide;                       /* the same: codes of 64 bits (rql_port.wide_keys), and NULL's: */
 	uint64_t null_wide;              /* UINT64_MAX: never NULL */
+	bool of_real;                    /* KEY without values: codes of reals (rql_group_key.real) */
 	bool ordered;                    /* KEY: the values ascend with the codes, NULL last */
 	struct rql_expr *of;             /* KEY_*: the argument, over one dimension, by which the method groups as well; */
 	const uint32_t *key_of_code;     /* its entry of values for each code of that dimension, NULL: the code itself */

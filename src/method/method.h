@@ -64,6 +64,7 @@ struct rql_prepared; /* a request bound to its structure by one method: everythi
 
 struct rql_method {
 	const char *name;        /* "cube": what rayql_methods() and rayql_enable_<name> call it */
+	const char *variant;     /* what EXPLAIN calls it beside others of this name on this unit; NULL: the name */
 	const char *description; /* one line */
 	const char *paper;       /* the source */
 	enum rql_unit unit;
@@ -108,6 +109,11 @@ struct rql_method {
 	void (*free)(struct rql_prepared *prepared); /* NULL accepted */
 	uint64_t (*bytes)(const struct rql_prepared *prepared);
 };
+
+static inline const char *rql_method_called(const struct rql_method *method)
+{
+	return method->variant ? method->variant : method->name;
+}
 
 /* Is the request one of the method's kind at all: of what it reads, for a port that it gives? */
 static inline bool rql_method_takes(const struct rql_method *method, const struct rql_request *request)

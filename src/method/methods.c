@@ -17,6 +17,8 @@ extern const struct rql_method rql_method_index_cpu;
 extern const struct rql_method rql_method_index_rt;
 extern const struct rql_method rql_method_sieve_cpu;
 extern const struct rql_method rql_method_sieve_compute;
+extern const struct rql_method rql_method_sieve_positions;
+extern const struct rql_method rql_method_sieve_blocks;
 extern const struct rql_method rql_method_sieve_rt;
 extern const struct rql_method rql_method_sieve_raster;
 extern const struct rql_method rql_method_materialise_compute;
@@ -39,6 +41,8 @@ const struct rql_method *const *rql_methods(void)
 	    &rql_method_index_rt,
 	    &rql_method_sieve_cpu,
 	    &rql_method_sieve_compute,
+	    &rql_method_sieve_positions,
+	    &rql_method_sieve_blocks,
 	    &rql_method_sieve_rt,
 	    &rql_method_sieve_raster,
 	    &rql_method_materialise_compute,

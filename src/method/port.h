@@ -55,6 +55,23 @@ static inline void rql_selected_add(struct rql_selected *sum, const struct rql_s
 	for (unsigned f = 0; f < RQL_ROWS_FORMS; f++)
 		sum->forms[f] += more->forms[f];
 }
+/* Rows of a snapshot that have a value of a column, in its order, on the CPU. They stand in parts, one behind the other in
+ * the snapshot: a row that is found is block * RQL_STORE_BLOCK + row of its part. Values are places: reals by
+ * rql_real_place, integers without a sign as they are, others with their sign turned over. Held until it is released. */
+struct rql_sorted_rows {
+	uint64_t rows; /* of the snapshot */
+	uint32_t part_count;
+	const uint64_t *const *starts; /* [part][block]: the row of the snapshot at which a block begins */
+	void *state;                   /* of these two; NULL: nothing is held */
+	/* Rows of a part from one place to another: how many, and where they stand, ascending; those of one place by row. */
+	uint32_t (*find)(const struct rql_sorted_rows *sorted, uint32_t part, uint64_t least, uint64_t greatest,
+	                 const uint32_t **rows);
+	void (*release)(struct rql_sorted_rows *sorted);
+};
+static inline uint64_t rql_sorted_row(const struct rql_sorted_rows *sorted, uint32_t part, uint32_t found)
+{
+	return sorted->starts[part][found / RQL_STORE_BLOCK] + found % RQL_STORE_BLOCK;
+}
 /* Rows of a form in a device's memory. Their number lies there, too: uint64_t, also when it is more than there is room
  * for. */
 struct rql_columns_port {
@@ -100,6 +117,8 @@ struct rql_port {
 	enum rql_port_kind kind;
 	/* ROWS: on a CPU, in the arena of the run. */
 	struct rql_rows rows;
+	/* SORTED: the caller releases it. */
+	struct rql_sorted_rows sorted;
 	/* BATCH: the caller releases it. */
 	struct rql_batch *batch;
 	/* MAP: which keys there are (column/map.h); the caller frees it. Of the rows that came in: how many, how many have no

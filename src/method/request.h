@@ -136,7 +136,7 @@ enum rql_index_form {
 #define RQL_SIEVE_VECTORS_MOST 1022u
 /* How the rows that vectors leave undecided are found and decided. What a device has no unit for is done by values. */
 enum rql_sieve_refine {
-	RQL_SIEVE_AUTO,      /* positions on the CPU, values on GPUs */
+	RQL_SIEVE_AUTO,      /* positions on the CPU; on a GPU the cheapest of the next three */
 	RQL_SIEVE_VALUES,    /* the values of all rows in the boundary's bins */
 	RQL_SIEVE_POSITIONS, /* rows in the order of their values, beside: only what lies between a bound and a vector */
 	RQL_SIEVE_BLOCKS,    /* compute: the same by blocks: a block's rows at a bound lie side by side */
@@ -221,6 +221,9 @@ struct rql_group_key {
 	/* Instead of key_count, when it would be more: the port has the key's codes in wide_keys. A null_key other than
 	 * RQL_NONE stands for wide_count - 1. Not with key_of_code. */
 	uint64_t wide_count;
+	/* The source is a DOUBLE or FLOAT: its value is rql_real_code (column/value.h), `least` one of these modulo 2^64. Not
+	 * with key_of_code. Two codes may be of values that the host calls equal: whoever takes the groups puts them together. */
+	bool real;
 };
 
 enum rql_agg_kind { RQL_AGG_COUNT_STAR, RQL_AGG_COUNT, RQL_AGG_SUM, RQL_AGG_MIN, RQL_AGG_MAX };
@@ -324,6 +327,7 @@ enum rql_port_kind {
 	RQL_PORT_BATCH,  /* rows in the host's layout */
 	RQL_PORT_ROWS,   /* which rows of the snapshot pass the conjuncts; nothing else is asked for */
 	RQL_PORT_MAP,    /* which keys the rows have, as a map: in a device's memory and in the host's */
+	RQL_PORT_SORTED, /* all rows that have a value of one column, in its order: nothing else is asked for */
 	RQL_PORT_COLUMNS, /* rows of a form (column/form.h), in no order, in a device's memory for whoever comes next there */
 };
 
@@ -364,6 +368,7 @@ struct rql_pair {
 	uint32_t condition_count;  /* two rows with one key are a match only where all hold: NULL does not */
 	struct rql_pair_condition {
 		enum rql_pair_test test; /* probe <test> build */
+		bool canonical;          /* reals: fields of equal values are the same (rql_output) */
 		uint32_t probe, build;   /* columns whose fields say the same */
 	} conditions[RQL_PAIR_CONDITIONS];
 	struct rql_columns_source probe, build;
@@ -416,6 +421,7 @@ struct rql_request {
 	/* MAP, of COLUMNS with one column, of integers: the keys of [keys_least, keys_least + keys_span). */
 	int64_t keys_least;
 	uint32_t keys_span;
+	uint32_t sorted_by; /* SORTED: the column */
 	/* COLUMNS: their form, retained by what is prepared; output i is its column i. And how many are expected. Of groups
 	 * (there is no output then, and at least one group key) group output i is column i. */
 	const struct rql_store_snapshot *gives;

@@ -70,18 +70,35 @@ static uint32_t find_ranges(const uint64_t *bits, uint32_t rows, struct rql_rows
 	return (ends + 1) / 2;
 }
 
+/* Words with some row, and words with some but not all of 64: at least so many rows there are, and so many ends of ranges.
+ * Most blocks need no closer look. */
+static uint32_t count_words(const uint64_t *bits, uint32_t rows, uint32_t *mixed)
+{
+	uint32_t some = 0, parts = 0;
+	for (uint32_t w = 0; w < WORDS; w++) {
+		const uint64_t word = rows == RQL_STORE_BLOCK ? bits[w] : bits[w] & rql_rows_live(rows, w);
+		some += word != 0;
+		parts += word + 1 > 1;
+	}
+	*mixed = parts;
+	return some;
+}
+
 bool rql_rows_pack(struct rql_rows_room *room, struct rql_rows_piece *piece, const uint64_t *bits, uint32_t rows,
                    struct rql_rows_part *out)
 {
 	uint16_t list[RQL_ROWS_LIST_MOST + 1];
 	struct rql_rows_range ranges[RQL_ROWS_RANGES_MOST];
-	const uint32_t listed = first_rows(bits, rows, list);
-	const uint32_t ranged = listed > RQL_ROWS_LIST_MOST ? find_ranges(bits, rows, ranges) : 0;
+	uint32_t mixed;
+	const uint32_t some = count_words(bits, rows, &mixed);
+	if (!some)
+		return false;
+	const uint32_t listed = some > RQL_ROWS_LIST_MOST ? some : first_rows(bits, rows, list);
+	const bool few_ends = listed > RQL_ROWS_LIST_MOST && mixed <= 2 * RQL_ROWS_RANGES_MOST;
+	const uint32_t ranged = few_ends ? find_ranges(bits, rows, ranges) : 0;
 	const uint64_t bytes = listed <= RQL_ROWS_LIST_MOST ? listed * sizeof(*list)
 	                       : ranged                     ? ranged * sizeof(*ranges)
 	                                                    : BITMAP_BYTES;
-	if (!listed)
-		return false;
 	void *to = take(room, piece, bytes);
 	memcpy(to, listed <= RQL_ROWS_LIST_MOST ? (const void *)list : ranged ? (const void *)ranges : bits, bytes);
 	if (listed <= RQL_ROWS_LIST_MOST)

@@ -31,11 +31,11 @@ static bool is_placed_by(const struct rql_store_segment *segment, const struct r
 	if (strcmp(at->kind, "sieve space") == 0)
 		return sieve && refine >= RQL_SIEVE_RTC1;
 	if (strcmp(at->kind, "sieve order") == 0)
-		return sieve && at->part == of->column && rql_sieve_has_order(refine);
+		return sieve && at->part == of->column && (rql_sieve_has_order(refine) || refine == RQL_SIEVE_AUTO);
 	const bool blocks = strcmp(at->kind, "sieve blocks") == 0;
 	if (blocks || strcmp(at->kind, "sieve") == 0)
-		return sieve && (!blocks || refine == RQL_SIEVE_BLOCKS) && at->part == of->column && family_of(of)->place(segment, of, 0, &own, key) &&
-		       strcmp(at->key, own.key) == 0;
+		return sieve && (!blocks || refine == RQL_SIEVE_BLOCKS || refine == RQL_SIEVE_AUTO) && at->part == of->column &&
+		       family_of(of)->place(segment, of, 0, &own, key) && strcmp(at->key, own.key) == 0;
 	return at->part == of->column && of->form == (strcmp(at->kind, "rx") == 0 ? RQL_INDEX_RX : RQL_INDEX_CGRX);
 }
 

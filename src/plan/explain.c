@@ -99,7 +99,7 @@ static void put_under(struct rql_strbuf *out, const struct rql_leaf *leaf)
 {
 	if (!leaf->under)
 		return;
-	rql_strbuf_printf(out, "  under rows of %s on %s%s%s, by ", leaf->under->name, rql_unit_name(leaf->under->unit),
+	rql_strbuf_printf(out, "  under rows of %s on %s%s%s, by ", rql_method_called(leaf->under), rql_unit_name(leaf->under->unit),
 	                  leaf->under_index ? ", in " : "", leaf->under_index ? leaf->under_index : "");
 	if (leaf->under_tests || !leaf->under_joins)
 		rql_strbuf_printf(out, "%u condition%s", leaf->under_tests, leaf->under_tests == 1 ? "" : "s");
@@ -300,6 +300,18 @@ static const char *node_name(const struct rql_rel *rel)
 	return rel->kind == RQL_REL_SETOP ? setops[rel->setop] : names[rel->kind];
 }
 
+/* The index in which a join by a range looks up, as far as it is known how many rows do. */
+static void put_index(struct rql_strbuf *out, const struct rql_operator *op)
+{
+	if (op->rel->kind != RQL_REL_JOIN || op->input_count != 2)
+		return;
+	const struct rql_join_way way = rql_join_way_of(op->rel);
+	const struct rql_leaf_sorted *sorted =
+		way.column == RQL_NO_ROW ? NULL : rql_leaf_sorted_by(op->inputs[way.points]->leaf, way.column);
+	if (sorted && rql_sorted_pays(sorted, op->inputs[!way.points]->rows))
+		rql_strbuf_printf(out, " in index %s", sorted->index);
+}
+
 /* How RayQL's own operator goes about it, where that is not said by its name. */
 static const char *native_way(const struct rql_operator *op)
 {
@@ -343,6 +355,8 @@ static void put_operator(struct rql_strbuf *out, const struct rql_operator *op, 
 		rql_strbuf_printf(out, "RayQL %s%s", node_name(op->rel), native_way(op));
 	else
 		rql_strbuf_printf(out, "host %s and below (%s)", node_name(op->rel), op->reason ? op->reason : "");
+	if (op->kind == RQL_OPERATOR_NATIVE)
+		put_index(out, op);
 	rql_strbuf_put(out, ", about ");
 	put_count(out, op->rows);
 	rql_strbuf_put(out, " rows");

@@ -59,10 +59,12 @@ struct rql_join_key {
 /* Beyond the keys: two rows are a match only where outer <test> inner. */
 struct rql_join_test_of {
 	enum rql_pair_test test;
+	bool null_safe;                 /* EQ, NE: NULL is a value like others */
 	uint32_t relation;              /* of `outer`: one that is joined before, not always the owner */
 	struct rql_expr *outer, *inner; /* as a key's; inner NULL: outer is a BOOLEAN, which must be TRUE */
 	uint32_t outer_output, inner_output;
 	uint32_t outer_column, inner_column; /* in their relations' forms */
+	bool canonical;                 /* these are reals, whose fields are the same where the values are equal */
 };
 /* What two relations may be joined by: columns and expressions that equalities make equal, or what a side is joined by to its owner. */
 struct rql_join_edge {

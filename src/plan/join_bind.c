@@ -151,7 +151,7 @@ static rql_status make_parts(struct rql_join_graph *g, struct key_side *outer, s
 		numbers = (rql_int128)a->dimension->count + 1;
 	numbers += null_safe;
 	if (numbers > UINT32_MAX || least < INT64_MIN || greatest > INT64_MAX)
-		return refuse(g, "a key of several columns has one with a range of more than 2^32");
+		return refuse(g, "a key of several columns, or of which NULL is one, has a range of more than 2^32");
 	*count = (uint32_t)numbers;
 	for (uint32_t s = 0; s < 2; s++)
 		sides[s]->part = (struct rql_group_key){.source = sides[s]->r->request.outputs[sides[s]->output].source,
@@ -313,6 +313,40 @@ static rql_status put_ranks(struct rql_join_graph *g, struct key_side sides[2], 
 	return RQL_OK;
 }
 
+static bool may_be_null(const struct key_side *s)
+{
+	return s->column.nullable || (s->column.of.dimension && s->column.of.dimension->has_null);
+}
+
+/* NULL has a field of its own on both sides. */
+static rql_status put_null_safe(struct rql_join_graph *g, struct rql_join_test_of *c, struct key_side sides[2],
+                                uint32_t *const columns[2])
+{
+	const bool real = sides[0].column.of.kind == RQL_STORE_REAL;
+	uint32_t count = 0;
+	c->canonical = real;
+	if (!real)
+		RQL_TRY(make_parts(g, &sides[0], &sides[1], true, &count));
+	for (uint32_t s = 0; s < 2; s++) {
+		struct rql_output output = sides[s].r->request.outputs[sides[s].output];
+		struct rql_group_key *part = RQL_NEW(g->p->arena, struct rql_group_key);
+		if (!part)
+			return out_of_memory(g);
+		*part = sides[s].part;
+		if (real)
+			output.canonical = output.null_value = true;
+		else
+			output = (struct rql_output){.type = rql_type_simple(RQL_TYPE_BIGINT), .part_count = 1, .parts = part};
+		if (!real)
+			sides[s].column = (struct rql_form_column){.of = {.name = "value or NULL",
+			                                                  .type = rql_type_simple(RQL_TYPE_BIGINT),
+			                                                  .kind = RQL_STORE_INTEGER,
+			                                                  .greatest = (rql_int128)count - 1}};
+		RQL_TRY(put_key(g, &sides[s], &output, columns[s]));
+	}
+	return RQL_OK;
+}
+
 static rql_status bind_condition(struct rql_join_graph *g, struct rql_join_step *step, struct rql_join_test_of *c)
 {
 	struct key_side sides[2] = {{.r = &g->relations[c->relation], .output = c->outer_output},
@@ -325,6 +359,7 @@ static rql_status bind_condition(struct rql_join_graph *g, struct rql_join_step 
 			return refuse(g, "a condition beyond the keys can raise an error in some row");
 	}
 	struct rql_store_column *a = &sides[0].column.of, *b = &sides[1].column.of;
+	c->canonical = false;
 	if (!c->inner) {
 		if (a->kind != RQL_STORE_INTEGER || a->type.id != RQL_TYPE_BOOLEAN)
 			return refuse(g, "a condition beyond the keys is no BOOLEAN");
@@ -332,6 +367,8 @@ static rql_status bind_condition(struct rql_join_graph *g, struct rql_join_step 
 		a->greatest = 1;
 	} else if (a->kind != b->kind || !rql_type_equal(a->type, b->type)) {
 		return refuse(g, "a condition beyond the keys compares values of two types");
+	} else if (c->null_safe && (may_be_null(&sides[0]) || may_be_null(&sides[1]))) {
+		return put_null_safe(g, c, sides, columns);
 	} else if (a->kind != RQL_STORE_REAL && !share_column(&sides[0], &sides[1])) {
 		return put_ranks(g, sides, columns);
 	}

@@ -109,6 +109,8 @@ static rql_status key_column(struct forming *f, const struct rql_slot *slot, str
                              struct rql_group_output *out)
 {
 	const struct rql_group_key *key = &f->request->groups[slot->key];
+	if (slot->of_real)
+		return refuse(f, "a key is a real number");
 	out->of_key = true;
 	out->index = slot->key;
 	if (slot->values)

@@ -306,6 +306,7 @@ static rql_status add_conditions(struct building *b, const struct rql_join_step 
 		struct rql_pair_condition *to = &pair->conditions[pair->condition_count++];
 		*to = (struct rql_pair_condition){
 			.test = c->test,
+			.canonical = c->canonical,
 			.probe = find_column(outer, c->relation, c->outer_column),
 			.build = c->inner ? find_column(inner, step->relation, c->inner_column) : RQL_PAIR_TRUE};
 		if (to->probe == RQL_NONE || to->build == RQL_NONE)

@@ -220,16 +220,24 @@ static bool is_there_before(const struct rql_join_graph *g, uint32_t relation, c
 	return !side || (side->kind == RQL_SIDE_LEFT && e->kind == RQL_EXPR_COLUMN);
 }
 
-static bool find_test(const char *name, bool flip, enum rql_pair_test *out)
+static bool find_test(const char *name, bool flip, struct rql_join_test_of *out)
 {
 	static const struct {
 		const char *name;
 		enum rql_pair_test test, flipped;
-	} tests[] = {{"=", RQL_PAIR_EQ, RQL_PAIR_EQ},  {"<>", RQL_PAIR_NE, RQL_PAIR_NE}, {"<", RQL_PAIR_LT, RQL_PAIR_GT},
-	             {">", RQL_PAIR_GT, RQL_PAIR_LT}, {"<=", RQL_PAIR_LE, RQL_PAIR_GE}, {">=", RQL_PAIR_GE, RQL_PAIR_LE}};
+		bool null_safe;
+	} tests[] = {{"=", RQL_PAIR_EQ, RQL_PAIR_EQ, false},
+	             {"<>", RQL_PAIR_NE, RQL_PAIR_NE, false},
+	             {"<", RQL_PAIR_LT, RQL_PAIR_GT, false},
+	             {">", RQL_PAIR_GT, RQL_PAIR_LT, false},
+	             {"<=", RQL_PAIR_LE, RQL_PAIR_GE, false},
+	             {">=", RQL_PAIR_GE, RQL_PAIR_LE, false},
+	             {"IS NOT DISTINCT FROM", RQL_PAIR_EQ, RQL_PAIR_EQ, true},
+	             {"IS DISTINCT FROM", RQL_PAIR_NE, RQL_PAIR_NE, true}};
 	for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)
 		if (!strcmp(tests[i].name, name)) {
-			*out = flip ? tests[i].flipped : tests[i].test;
+			out->test = flip ? tests[i].flipped : tests[i].test;
+			out->null_safe = tests[i].null_safe;
 			return true;
 		}
 	return false;
@@ -249,12 +257,14 @@ static rql_status add_condition(struct rql_join_graph *g, struct rql_join_edge *
 		bool flip = reader_of(e->children[0]) == own->number;
 		inner = e->children[!flip];
 		outer = e->children[flip];
-		if (reader_of(inner) != own->number || !find_test(e->name, flip, &c->test))
+		if (reader_of(inner) != own->number || !find_test(e->name, flip, c))
 			return refuse(g, "a condition beyond the keys is no comparison of a column of each side", "");
 	}
 	c->relation = rql_join_relation_of(g, reader_of(outer));
 	if (c->relation == RQL_NONE || c->relation >= edge->b || !is_there_before(g, c->relation, outer))
 		return refuse(g, "a condition beyond the keys reads several tables, or what an outer join gives", "");
+	if (c->null_safe && g->relations[c->relation].side) /* whose rows without a match have fields of 0, which has none */
+		return refuse(g, "a condition beyond the keys reads an outer join's column of which NULL may have a match", "");
 	own->needs |= 1u << c->relation;
 	c->outer = rql_join_over_own(g, &g->relations[c->relation], outer);
 	c->inner = inner ? rql_join_over_own(g, own, inner) : NULL;

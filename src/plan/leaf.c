@@ -9,6 +9,7 @@
 #include "plan/await.h"
 #include "plan/map_cache.h"
 #include "plan/price_tree.h"
+#include "plan/scan_sorted.h"
 #include "util/threads.h"
 
 void rql_planning_reason(struct rql_planning *p, int rank, const char *fmt, ...)
@@ -41,6 +42,8 @@ void rql_leaf_clear(struct rql_leaf *leaf)
 		leaf->method->free(leaf->prepared);
 	for (uint32_t m = 0; leaf->scan && m < leaf->scan->map_count; m++)
 		rql_kept_map_release(leaf->scan->maps[m]);
+	if (leaf->scan)
+		rql_scan_sorted_clear(leaf->scan);
 	if (leaf->structure)
 		rql_structure_release(leaf->structure);
 	*leaf = (struct rql_leaf){0};

@@ -13,6 +13,7 @@
 #include "plan/index_reduction.h"
 #include "plan/map_cache.h"
 #include "plan/memo.h"
+#include "plan/scan_sorted.h"
 
 /* So large a plan is kept whatever rayql_memory_limit says, as far as that has room. */
 #define PLAN_BYTES_LEAST (UINT64_C(32) << 20)
@@ -516,6 +517,7 @@ uint64_t rql_plan_bytes(const struct rql_plan *plan)
 	for (uint32_t i = 0; i < plan->nodes->leaf_count; i++) {
 		const struct rql_leaf *leaf = &plan->nodes->leaves[i];
 		bytes += leaf->method->bytes(leaf->prepared);
+		bytes += leaf->scan ? rql_scan_sorted_bytes(leaf->scan) : 0;
 		for (uint32_t m = 0; leaf->scan && m < leaf->scan->map_count; m++)
 			bytes += rql_kept_map_bytes(leaf->scan->maps[m]);
 	}

@@ -231,7 +231,7 @@ static rql_status price_under(struct pricing *c, const struct rql_method *method
 			select->free(under.request.under.prepared);
 		if (!candidate)
 			return rql_error_memory(c->err, 0, "a plan");
-		candidate->under = select->name;
+		candidate->under = rql_method_called(select);
 		RQL_TRY(reason ? refuse(c, candidate, reason) : price_offer(c, method, device, &under, candidate));
 	}
 	return RQL_OK;

@@ -16,6 +16,7 @@
 #define PAIRED_ROW 5.0
 #define ORDERED_ROW 40.0  /* a point of a join by a range, */
 #define SEARCHED_ROW 50.0 /* and a row that looks it up */
+#define LOOKED_UP_ROW 250.0 /* the same in a part of an index */
 #define TRIED_PAIR 3.0    /* of a join by neither keys nor a range */
 #define GROUPED_ROW 12.0      /* of fewer groups than */
 #define GROUPS_NEAR 16384.0   /* these; else */
@@ -165,17 +166,29 @@ static double rows_grouped(const struct rql_known_rows *known, const struct rql_
 	return rql_ranges_keep(rel, join, &keeper) ? fmin(rows, rql_expected_rows(known, join->children[keeper])) : rows;
 }
 
-static double join_work(const struct rql_rel *rel, double left, double right)
+/* What an index takes to find the rows of a join by a range; infinity: there is none, or it is better to sort them. */
+static double by_index(const struct rql_known_rows *known, const struct rql_rel *rel, const struct rql_join_way *way,
+                       double probes)
+{
+	const struct rql_leaf *leaf = NULL;
+	for (uint32_t i = 0; i < known->nodes->leaf_count && way->column != RQL_NO_ROW && !leaf; i++)
+		leaf = known->nodes->leaves[i].rel == rel->children[way->points] ? &known->nodes->leaves[i] : NULL;
+	const struct rql_leaf_sorted *sorted = rql_leaf_sorted_by(leaf, way->column);
+	return sorted && rql_sorted_pays(sorted, probes) ? probes * sorted->parts * LOOKED_UP_ROW : (double)INFINITY;
+}
+
+static double join_work(const struct rql_known_rows *known, const struct rql_rel *rel, double left, double right)
 {
 	const struct rql_join_way way = rql_join_way_of(rel);
+	const double indexed = by_index(known, rel, &way, way.points ? left : right);
 	const double out = expected_join(rel, left, right), least = fmin(left, right), most = fmax(left, right);
 	const double keys = (left + right) * rel->expr_count * KEY_VALUE;
 	const double by_keys = way.keys ? least * BUILT_ROW + most * PROBED_ROW : 0;
 	if (rql_join_is_asof(rel->join))
-		return keys + right * ORDERED_ROW + left * SEARCHED_ROW + by_keys;
+		return keys + fmin(indexed, right * ORDERED_ROW + left * SEARCHED_ROW) + by_keys;
 	if (way.keys || !rel->expr_count)
 		return keys + least * BUILT_ROW + most * PROBED_ROW + out * PAIRED_ROW;
-	const double searched = keys + most * ORDERED_ROW + least * SEARCHED_ROW;
+	const double searched = keys + fmin(indexed, most * ORDERED_ROW + least * SEARCHED_ROW);
 	if (way.bounds && (!way.tested || way.bounds == 2))
 		return searched + out * PAIRED_ROW;
 	const double tried = left * right / (way.bounds ? 2 : 1);
@@ -219,7 +232,7 @@ static double native_work(const struct rql_known_rows *known, const struct rql_r
 		return out * (rel->column_count * APPENDED_VALUE +
 		              (rel->setop_all && rel->setop == RQL_SETOP_UNION ? 0 : group_row(out)));
 	case RQL_REL_JOIN:
-		return join_work(rel, rows, rql_expected_rows(known, rel->children[1]));
+		return join_work(known, rel, rows, rql_expected_rows(known, rel->children[1]));
 	default:
 		return 0;
 	}

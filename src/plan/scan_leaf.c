@@ -9,6 +9,7 @@
 #include "plan/map_cache.h"
 #include "plan/scan_index.h"
 #include "plan/scan_reduction.h"
+#include "plan/scan_sorted.h"
 
 /* The least that a scan may cost, nanoseconds for one value: what is decided before dimensions are read. */
 #define LEAST_VALUE_NS 0.05
@@ -596,6 +597,7 @@ static rql_status bind_rows(struct trying *t, struct rql_candidate *first, uint6
 		return out_of_memory(t);
 	RQL_TRY(rql_price_methods(t->p, t->s, &request, leaf, first, t->err));
 	charge_preparation(t, prepared_ns);
+	RQL_TRY(rql_scan_sorted(t->p, t->s, &request, leaf));
 	return host_selection(t, &leaf->cost, &leaf->scan->host_values);
 }
 

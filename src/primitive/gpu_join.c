@@ -27,6 +27,7 @@ struct join_plan {
 	uint32_t staged, words; /* staged: columns in the table, or 0: row numbers, or NOTHING_STAGED */
 	struct side_plan build, probe;
 	uint64_t table, matched, part_temp, bytes; /* matched: a bit for each build row */
+	uint64_t built_bytes; /* of `built`, where that is given: then build.* and matched are offsets in it */
 };
 #define NOTHING_STAGED 3u
 
@@ -92,8 +93,15 @@ static bool is_in(const struct rql_join *join)
 	return join->kind == RQL_JOIN_NOT_IN || join->kind == RQL_JOIN_MARK;
 }
 
+/* Where what is kept of a side lies. */
+static const struct rql_span *kept_of(const struct rql_join *join, bool probe)
+{
+	return !probe && join->built.buffer ? &join->built : &join->temp;
+}
+
 static struct rql_partition partition_of(const struct rql_join *join, const struct join_plan *plan, bool probe)
 {
+	const struct rql_span *kept = kept_of(join, probe);
 	const struct rql_join_side *side = probe ? &join->probe : &join->build;
 	const struct side_plan *s = probe ? &plan->probe : &plan->build;
 	/* Probe rows that a left join or an anti join keeps although their key is NULL go with the others when a key says
@@ -108,16 +116,16 @@ static struct rql_partition partition_of(const struct rql_join *join, const stru
 		.count = side->count,
 		.found = side->found,
 		.keys = side->keys,
-		.keys_out = rql_span_at(&join->temp, s->keys),
+		.keys_out = rql_span_at(kept, s->keys),
 		.valid = side->valid,
 		.column_count = side->column_count,
-		.starts = rql_span_at(&join->temp, s->starts),
+		.starts = rql_span_at(kept, s->starts),
 		.tuning = join->tuning,
 		.temp = rql_span_at(&join->temp, plan->part_temp),
 	};
 	for (uint32_t i = 0; i < side->column_count; i++) {
 		p.columns[i] = side->columns[i];
-		p.columns[i].out = rql_span_at(&join->temp, s->columns[i]);
+		p.columns[i].out = rql_span_at(kept, s->columns[i]);
 	}
 	return p;
 }
@@ -144,11 +152,11 @@ static struct join_plan plan_of(const struct rql_join *join)
 	struct join_plan plan = {.bits = 0};
 	choose_staged(join, &plan);
 	choose_sizes(join, &plan);
-	uint64_t at = 0;
+	uint64_t at = 0, *build_at = join->built.buffer ? &plan.built_bytes : &at;
 	plan.table = rql_temp_take(&at, RQL_TABLE_WORDS * 8);
-	take_side(&join->build, join, plan.bits, &plan.build, &at);
+	take_side(&join->build, join, plan.bits, &plan.build, build_at);
 	take_side(&join->probe, join, plan.bits, &plan.probe, &at);
-	plan.matched = join->kind == RQL_JOIN_FULL ? rql_temp_take(&at, matched_bytes(join)) : 0;
+	plan.matched = join->kind == RQL_JOIN_FULL ? rql_temp_take(build_at, matched_bytes(join)) : 0;
 	plan.part_temp = at;
 	for (int probe = 0; probe < 2 && plan.bits; probe++) {
 		struct rql_partition p = partition_of(join, &plan, probe);
@@ -162,6 +170,15 @@ static struct join_plan plan_of(const struct rql_join *join)
 uint64_t rql_join_temp_bytes(const struct rql_join *join)
 {
 	return plan_of(join).bytes;
+}
+
+uint64_t rql_join_built_bytes(const struct rql_join *join)
+{
+	struct rql_join built = *join;
+	struct rql_buffer any;
+	built.built.buffer = &any; /* of which nothing is read but that it is there */
+	const uint64_t bytes = plan_of(&built).built_bytes;
+	return bytes ? bytes : 8;
 }
 
 static rql_status check_side(const struct rql_join *join, const struct rql_join_side *side, const char *what,
@@ -215,21 +232,18 @@ static rql_status check(const struct rql_join *join, struct rql_error *err)
 	struct join_plan plan = plan_of(join);
 	if (!plan.slots)
 		return rql_error_set(err, RQL_ERROR_INTERNAL, "a join's table of %u buckets leaves no room for rows", plan.buckets);
+	if (join->built.buffer)
+		RQL_TRY(rql_span_check(&join->built, plan.built_bytes / 8, 8, "words of a join's build side", err));
 	return rql_span_check(&join->temp, plan.bytes / 8, 8, "temporary words of a join", err);
-}
-
-static struct rql_span source_of(const struct rql_join *join, const struct rql_relation_column *column,
-                                 const struct side_plan *s, uint32_t i)
-{
-	return s->parted ? rql_span_at(&join->temp, s->columns[i]) : column->in;
 }
 
 static void add_columns(struct rql_word_table *table, const struct rql_join *join, const struct rql_join_side *side,
                         const struct side_plan *s)
 {
+	const struct rql_span *kept = kept_of(join, side == &join->probe);
 	for (uint32_t i = 0; i < side->column_count; i++) {
 		const struct rql_relation_column *column = &side->columns[i];
-		struct rql_span from = source_of(join, column, s, i);
+		struct rql_span from = s->parted ? rql_span_at(kept, s->columns[i]) : column->in;
 		rql_table_column(table, &from, &column->out,
 		                 (column->bits == 64 ? RQL_COLUMN_WIDE : 0) | (column->in.buffer ? 0 : RQL_COLUMN_NUMBER));
 	}
@@ -246,7 +260,8 @@ static void add_mark(struct rql_word_table *table, const struct rql_join *join)
 static void add_uses(const struct rql_join *join, struct rql_uses *uses)
 {
 	const struct rql_join_side *sides[] = {&join->build, &join->probe};
-	rql_uses_add(uses, &join->temp, join->kind == RQL_JOIN_FULL ? RQL_READ_WRITE : RQL_READ);
+	rql_uses_add(uses, &join->temp, join->kind == RQL_JOIN_FULL && !join->built.buffer ? RQL_READ_WRITE : RQL_READ);
+	rql_uses_add(uses, &join->built, join->kind == RQL_JOIN_FULL ? RQL_READ_WRITE : RQL_READ);
 	rql_uses_add(uses, &join->rows, RQL_READ_WRITE);
 	rql_uses_add(uses, &join->keys_out, RQL_WRITE);
 	rql_uses_add(uses, &join->mark, RQL_WRITE);
@@ -286,7 +301,7 @@ static uint32_t flags_of(const struct rql_join *join)
 
 static struct rql_join_args args_of(const struct rql_join *join, const struct join_plan *plan)
 {
-	uint64_t temp = rql_span_address(&join->temp);
+	const uint64_t temp = rql_span_address(&join->temp), kept = rql_span_address(kept_of(join, false));
 	struct rql_join_args args = {
 		.keys_out = rql_span_address(&join->keys_out),
 		.columns = temp + plan->table,
@@ -301,11 +316,11 @@ static struct rql_join_args args_of(const struct rql_join *join, const struct jo
 		.conditions = conditions_of(join),
 	};
 	if (join->kind == RQL_JOIN_FULL)
-		args.build_valid = temp + plan->matched;
+		args.build_valid = kept + plan->matched;
 	if (plan->bits) {
-		args.build_keys = temp + plan->build.keys;
+		args.build_keys = kept + plan->build.keys;
 		args.probe_keys = temp + plan->probe.keys;
-		args.build_starts = temp + plan->build.starts;
+		args.build_starts = kept + plan->build.starts;
 		args.probe_starts = temp + plan->probe.starts;
 		return args;
 	}
@@ -391,17 +406,17 @@ static rql_status record_nulls(struct rql_commands *c, const struct rql_join *jo
 static rql_status record_unmatched(struct rql_commands *c, const struct rql_join *join, const struct join_plan *plan,
                                    const struct rql_span *table, struct rql_error *err)
 {
-	const uint64_t temp = rql_span_address(&join->temp);
+	const uint64_t kept = rql_span_address(kept_of(join, false));
 	struct rql_join_rest_args args = {.keys = rql_span_address(&join->build.keys),
 	                                  .columns = rql_span_address(table),
-	                                  .valid = temp + plan->matched,
+	                                  .valid = kept + plan->matched,
 	                                  .side_found = rql_span_address(&join->build.found),
 	                                  .flags = RQL_REST_OF_BUILD};
 	struct rql_join_rest_args parted = args;
 	if (!plan->bits)
 		return record_rest(c, join, &args, err);
-	parted.keys = temp + plan->build.keys;
-	parted.side_found = temp + plan->build.starts + (UINT64_C(4) << plan->bits);
+	parted.keys = kept + plan->build.keys;
+	parted.side_found = kept + plan->build.starts + (UINT64_C(4) << plan->bits);
 	parted.flags |= RQL_REST_COUNT_32;
 	RQL_TRY(record_rest(c, join, &parted, err));
 	if (!join->has_null_key)
@@ -411,27 +426,85 @@ static rql_status record_unmatched(struct rql_commands *c, const struct rql_join
 	return record_rest(c, join, &args, err);
 }
 
-rql_status rql_record_join(struct rql_commands *c, const struct rql_join *join, struct rql_error *err)
+/* Where the columns of both sides come from and go to. */
+static rql_status record_table(struct rql_commands *c, const struct rql_join *join, const struct join_plan *plan,
+                               const struct rql_span *to, struct rql_error *err)
+{
+	struct rql_word_table table = {.count = 0};
+	add_columns(&table, join, &join->build, &plan->build);
+	add_mark(&table, join);
+	add_columns(&table, join, &join->probe, &plan->probe);
+	return rql_record_words(c, &table, to, err);
+}
+
+static void record_rows_clear(struct rql_commands *c, const struct rql_join *join)
+{
+	rql_record_fill(c, join->rows.buffer, join->rows.offset, join->single ? 16 : 8, 0);
+}
+
+/* The build side's partitions, and no row of it has a match. */
+static rql_status record_build(struct rql_commands *c, const struct rql_join *join, const struct join_plan *plan,
+                               struct rql_error *err)
+{
+	const struct rql_span *kept = kept_of(join, false);
+	if (join->kind == RQL_JOIN_FULL)
+		rql_record_fill(c, kept->buffer, kept->offset + plan->matched, matched_bytes(join), 0);
+	if (!plan->bits)
+		return RQL_OK;
+	struct rql_partition p = partition_of(join, plan, false);
+	return rql_record_partition(c, &p, err);
+}
+
+rql_status rql_record_join_built(struct rql_commands *c, const struct rql_join *join, struct rql_error *err)
+{
+	RQL_TRY(check(join, err));
+	if (!join->built.buffer)
+		return rql_error_set(err, RQL_ERROR_INTERNAL, "a join's build side has no memory that keeps it");
+	struct join_plan plan = plan_of(join);
+	return record_build(c, join, &plan, err);
+}
+
+rql_status rql_record_join_parts(struct rql_commands *c, const struct rql_join *join, struct rql_error *err)
 {
 	RQL_TRY(check(join, err));
 	struct join_plan plan = plan_of(join);
-	struct rql_word_table table = {.count = 0};
 	struct rql_span to = rql_span_at(&join->temp, plan.table);
-	rql_record_fill(c, join->rows.buffer, join->rows.offset, join->single ? 16 : 8, 0);
-	if (join->kind == RQL_JOIN_FULL)
-		rql_record_fill(c, join->temp.buffer, join->temp.offset + plan.matched, matched_bytes(join), 0);
-	for (int probe = 0; probe < 2 && plan.bits; probe++) {
-		struct rql_partition p = partition_of(join, &plan, probe);
+	record_rows_clear(c, join);
+	if (!join->built.buffer)
+		RQL_TRY(record_build(c, join, &plan, err));
+	if (plan.bits) {
+		struct rql_partition p = partition_of(join, &plan, true);
 		RQL_TRY(rql_record_partition(c, &p, err));
 	}
-	add_columns(&table, join, &join->build, &plan.build);
-	add_mark(&table, join);
-	add_columns(&table, join, &join->probe, &plan.probe);
-	RQL_TRY(rql_record_words(c, &table, &to, err));
+	return record_table(c, join, &plan, &to, err);
+}
+
+rql_status rql_record_join_matches(struct rql_commands *c, const struct rql_join *join, struct rql_error *err)
+{
+	struct join_plan plan = plan_of(join);
+	struct rql_span to = rql_span_at(&join->temp, plan.table);
 	RQL_TRY(record_probe(c, join, &plan, err));
 	if (join->kind == RQL_JOIN_FULL)
-		return record_unmatched(c, join, &plan, &to, err);
+		return join->built.buffer ? RQL_OK : record_unmatched(c, join, &plan, &to, err);
 	if (plan.bits && keeps_nulls(join) && join->probe.valid.buffer)
 		return record_nulls(c, join, &to, err);
 	return RQL_OK;
+}
+
+rql_status rql_record_join(struct rql_commands *c, const struct rql_join *join, struct rql_error *err)
+{
+	RQL_TRY(rql_record_join_parts(c, join, err));
+	return rql_record_join_matches(c, join, err);
+}
+
+rql_status rql_record_join_unmatched(struct rql_commands *c, const struct rql_join *join, struct rql_error *err)
+{
+	RQL_TRY(check(join, err));
+	struct join_plan plan = plan_of(join);
+	struct rql_span to = rql_span_at(&join->temp, plan.table);
+	if (!join->built.buffer || join->kind != RQL_JOIN_FULL)
+		return rql_error_set(err, RQL_ERROR_INTERNAL, "build rows without a match are those of a full join that is built");
+	record_rows_clear(c, join);
+	RQL_TRY(record_table(c, join, &plan, &to, err));
+	return record_unmatched(c, join, &plan, &to, err);
 }

@@ -49,20 +49,6 @@ struct rql_lookup_table_args {
 };
 RQL_KERNEL_STRUCT_SIZE(rql_lookup_table_args, 88);
 
-/* lookup_stream.comp */
-#define RQL_STREAM_THREADS 256u
-#define RQL_STREAM_ITEMS 8u /* rows of a thread */
-struct rql_stream_args {
-	uint64_t slots; /* of the map */
-	uint64_t low, high;
-	uint64_t build_values; /* uint32_t a row of the build side */
-	uint64_t keys, values; /* uint32_t a probe row */
-	uint64_t build_out, probe_out, rows;
-	uint64_t count, capacity;
-	uint32_t part_bits, part_slots;
-};
-RQL_KERNEL_STRUCT_SIZE(rql_stream_args, 96);
-
 /* lookup_values.comp: values in the order of `rows`, as words of 64 bits. */
 #define RQL_LOOKUP_WIDE 1u
 #define RQL_LOOKUP_SIGNED 2u

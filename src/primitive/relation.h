@@ -116,9 +116,24 @@ struct rql_join {
 	struct rql_span rows;     /* uint64_t: rows of the output, also those beyond the capacity; single: two of them */
 	struct rql_relation_tuning tuning;
 	struct rql_span temp;
+	struct rql_span built; /* rql_join_built_bytes: a build side that is kept; may be left out */
 };
 uint64_t rql_join_temp_bytes(const struct rql_join *join);
 rql_status rql_record_join(struct rql_commands *c, const struct rql_join *join, struct rql_error *err) RQL_MUST_CHECK;
+/* One build side for many probe sides: with `built` given, rql_record_join_built puts it there, and rql_record_join takes
+ * it as it lies; but for the probe side and the output the description stays the same, and the build side's own columns
+ * stay where they are. Of a FULL join the build rows without a match come at the end, after all probe sides, by
+ * rql_record_join_unmatched, as an output of its own. */
+uint64_t rql_join_built_bytes(const struct rql_join *join);
+rql_status rql_record_join_built(struct rql_commands *c, const struct rql_join *join,
+                                 struct rql_error *err) RQL_MUST_CHECK;
+rql_status rql_record_join_unmatched(struct rql_commands *c, const struct rql_join *join,
+                                     struct rql_error *err) RQL_MUST_CHECK;
+/* The two halves of rql_record_join, between which other work may be recorded that shall run beside the second. */
+rql_status rql_record_join_parts(struct rql_commands *c, const struct rql_join *join,
+                                 struct rql_error *err) RQL_MUST_CHECK;
+rql_status rql_record_join_matches(struct rql_commands *c, const struct rql_join *join,
+                                   struct rql_error *err) RQL_MUST_CHECK;
 
 /* ---- group-by ---- */
 /* Aggregates of one column of integers; what is left out is not made. Each is one word of 64 bits a group (minima and

@@ -22,6 +22,19 @@ struct rql_poke_args {
 };
 RQL_KERNEL_STRUCT_SIZE(rql_poke_args, 128);
 
+/* exchange.comp: moves of one way and then of the other, RQL_MOVE_WORDS words each: from, to, where its rows are counted
+ * (0: `rows` are all), rows at most, bytes of a row. A chunk is what a workgroup moves at a time. */
+#define RQL_MOVE_WORDS 5u
+#define RQL_EXCHANGE_THREADS 256u
+#define RQL_EXCHANGE_VECTORS 4u /* of 16 bytes, that a thread has under way */
+#define RQL_EXCHANGE_CHUNK (RQL_EXCHANGE_THREADS * RQL_EXCHANGE_VECTORS * 16u)
+struct rql_exchange_args {
+	uint64_t moves;
+	uint32_t count[2];  /* moves of each way */
+	uint64_t chunks[2]; /* of each way, all moves */
+};
+RQL_KERNEL_STRUCT_SIZE(rql_exchange_args, 32);
+
 /* Which rows take part, and how keys are hashed. */
 #define RQL_ROWS_NULL_KEY 1u /* the key null_key is no key */
 #define RQL_ROWS_RAW 2u      /* keys are random bits: they are their own hash */

@@ -39,7 +39,7 @@ static void create_refresh_drop(void **state)
 	expect(s.con, "SELECT state, rows, reason LIKE '0 deleted, 1 updated and 0 added rows were taken over in % ms' FROM "
 	              "rayql_structures()",
 	       NULL, "ready|1001|true\n");
-	run(s.con, "UPDATE t SET a = 5 WHERE v = abs(3)");
+	run(s.con, "UPDATE t SET a = 5 WHERE v = 3 + 0 * random()");
 	expect(s.con, REASON, NULL, "the table t has changed since it was built; REFRESH INDEX rebuilds it\n");
 	run(s.con, "REFRESH INDEX c");
 	expect(s.con, "SELECT state, rows, reason FROM rayql_structures()", NULL, "ready|1001|NULL\n");
@@ -49,7 +49,7 @@ static void create_refresh_drop(void **state)
 	run(s.con, "CREATE OR REPLACE INDEX c ON t USING columns (*) WITH (refresh = auto, unit = cpu)");
 	expect(s.con, "SELECT definition FROM rayql_structures()", NULL,
 	       "CREATE INDEX c ON t USING columns (*) WITH (refresh = auto, unit = cpu);\n");
-	run(s.con, "DELETE FROM t WHERE v = abs(3)");
+	run(s.con, "DELETE FROM t WHERE v = 3 + 0 * random()");
 	expect(s.con, REASON, NULL, "the table t has changed since it was built; the next matching query rebuilds it\n");
 	/* Answers are right whatever the state. */
 	expect(s.con, "SELECT count(*), sum(v) FROM t", NULL, "1000|499498\n");
@@ -277,7 +277,7 @@ static void queries(void **state)
 	asks(s.con, "scan");
 	run(s.con, "DELETE FROM t WHERE v % 10 = 1; UPDATE t SET g = 'new' || v, v = NULL WHERE v BETWEEN 100 AND 300");
 	asks(s.con, "scan");
-	run(s.con, "DELETE FROM t WHERE abs(v) % 10 = 2");
+	run(s.con, "DELETE FROM t WHERE v % 10 = 2 AND random() >= 0");
 	asks(s.con, "host"); /* refresh = manual */
 	run(s.con, "REFRESH INDEX c");
 	asks(s.con, "scan");

@@ -278,6 +278,12 @@ static void conditions(void **state)
 		"SELECT count(*), sum(v) FROM r SEMI JOIN l ON l.k = r.k AND l.d <> r.d",
 		"SELECT count(*), sum(v) FROM r SEMI JOIN l ON l.k = r.k AND l.d > r.d",
 		"SELECT count(*), sum(v) FROM r ANTI JOIN l ON l.k = r.k AND l.d <= r.d AND l.f >= r.f",
+		/* NULL is a value: of integers, texts of two dictionaries, reals */
+		"SELECT count(*), sum(v) FROM a SEMI JOIN b ON b.k = a.k AND b.k2 IS DISTINCT FROM a.k2 AND b.w < a.v",
+		"SELECT count(*), sum(w), count(b.k) FROM a LEFT JOIN b ON a.k = b.k AND a.s IS DISTINCT FROM b.s AND a.k2 IS DISTINCT FROM b.k2",
+		"SELECT count(*), sum(v) FROM a ANTI JOIN b ON b.k = a.k AND b.k2 = a.k2 AND b.s IS NOT DISTINCT FROM a.s AND b.w < 900",
+		"SELECT count(*), sum(v) FROM r SEMI JOIN l ON l.k = r.k AND l.d IS NOT DISTINCT FROM r.d",
+		"SELECT count(*), sum(v) FROM r ANTI JOIN l ON l.k = r.k AND l.d IS DISTINCT FROM r.d AND l.f IS NOT DISTINCT FROM r.f",
 		"SELECT count(*), sum(v) FROM a ANTI JOIN b e ON a.k = e.k AND a.v < e.w AND a.s <> e.s AND e.w > 100000",
 	};
 	struct session s;

@@ -61,6 +61,9 @@ static void joins(void **state)
 		"a.far = y.far GROUP BY a.s ORDER BY a.s",
 		"SELECT count(*), count(e.w), sum(v) FROM a JOIN b ON a.k = b.k LEFT JOIN e ON a.k = e.k ANTI JOIN e x ON a.s = x.s",
 		"SELECT v, w FROM a JOIN b ON a.k = b.k WHERE a.v < 300 ORDER BY v, w LIMIT 40",
+		"SELECT count(*), count(v), count(w), sum(v), sum(w), min(a.m), max(b.s) FROM a FULL JOIN b ON a.far = b.far",
+		"SELECT b.s, count(*), count(v), sum(w) FROM a FULL JOIN b ON a.s = b.s AND a.k2 = b.k2 GROUP BY b.s ORDER BY b.s",
+		"SELECT b.s, count(*), sum((SELECT x.k2 FROM a x WHERE x.v = b.w)) FROM a JOIN b ON a.k = b.k GROUP BY ALL ORDER BY ALL",
 	};
 	struct session s;
 	(void)state;
@@ -71,6 +74,9 @@ static void joins(void **state)
 		same_drawn(s.con, queries[i], ", by raster on the device");
 	run(s.con, "INSERT INTO b SELECT k, k2, w, 'new', far, most FROM b WHERE k2 = 3");
 	same_drawn(s.con, queries[0], ", by raster on the device");
+	/* a subquery's second row is seen, and the host raises the error */
+	fails(s.con, "SELECT count(*), sum((SELECT x.k2 FROM a x WHERE x.k = b.k)) FROM a JOIN b ON a.far = b.far",
+	      RAYQL_ERROR_UNSUPPORTED, "a scalar subquery gives more than one row");
 	/* 40,000 pairs of one key */
 	char *text = rows_of(s.con, "EXPLAIN ANALYZE SELECT count(*) FROM b x JOIN b y ON x.k = y.k", NULL);
 	holds(text, "drawn: ");

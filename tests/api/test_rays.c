@@ -157,6 +157,7 @@ static void conditions(void **state)
 	looked_up(s.con, "SELECT count(*), sum(id) FROM t WHERE x = 0.0::DOUBLE");
 	looked_up(s.con, "SELECT count(*), sum(id) FROM t WHERE x >= 'nan'::DOUBLE");
 	looked_up(s.con, "SELECT count(*), sum(id) FROM t WHERE x BETWEEN -50.0::DOUBLE AND 2.5::DOUBLE");
+	looked_up(s.con, "SELECT count(*), sum(id) FROM t WHERE x IN (0.0::DOUBLE, 2.5::DOUBLE, 'nan'::DOUBLE)");
 	/* Two: one is looked up, both are tested. */
 	looked_up(s.con, "SELECT count(*), sum(id) FROM t WHERE k < 900 AND b > 0");
 	/* A value that the index does not have. */

@@ -342,6 +342,12 @@ static void expressions(void **state)
 		"SELECT n, min(f * f), max(f / 3::FLOAT - a), min(b::FLOAT), sum(CASE WHEN f % 2 < 1 THEN 1 ELSE 0 END) FROM e GROUP "
 		"BY n ORDER BY n",
 		"SELECT count(*) FROM e WHERE CASE WHEN n <> 0 THEN a // n > 3 ELSE t::DATE > d END",
+		/* groups by reals: -0.0 is 0.0, and shown where it is alone; NaN is one; expressions; what comes first of them */
+		"SELECT x + 0, c, s, l FROM (SELECT z x, count(*) c, sum(b) s, min(a) l FROM e WHERE z <= 'inf' GROUP BY z) q ORDER BY 1",
+		"SELECT z, count(*), sum(a) FROM e WHERE id % 9 = 1 GROUP BY z",
+		"SELECT x + 0, n, c FROM (SELECT z x, n, count(*) c FROM e WHERE z < 2 GROUP BY ALL) q ORDER BY 1 DESC, 2",
+		"SELECT DISTINCT f FROM e WHERE n = 3 ORDER BY f NULLS FIRST LIMIT 50",
+		"SELECT r / 3 x, count(*) c FROM e GROUP BY x HAVING c > 3 ORDER BY c DESC, x LIMIT 20",
 	};
 	(void)state;
 	if (!has_unit("compute"))
@@ -357,7 +363,8 @@ static void expressions(void **state)
 	    "TIMESTAMP '1960-01-01' + to_microseconds((hash(i * 5) % 2000000000000000)::BIGINT) AS t, "
 	    "(((hash(i * 11) % 200000)::INTEGER - 100000) * 0.001)::DECIMAL(15, 3) AS p, "
 	    "CASE WHEN i % 40 = 0 THEN NULL ELSE ((hash(i * 13) % 4000)::INTEGER - 2000) / 4 END AS r, "
-	    "CASE WHEN i % 45 = 0 THEN NULL ELSE ((hash(i * 17) % 1000000)::INTEGER - 500000) / 7 END::FLOAT AS f FROM range(9000) q(i)");
+	    "CASE WHEN i % 45 = 0 THEN NULL ELSE ((hash(i * 17) % 1000000)::INTEGER - 500000) / 7 END::FLOAT AS f, "
+	    "([NULL, '-0', '-nan', '0', '1.5', '-1.5', '-inf', 'inf', '-0']::DOUBLE[])[1 + i % 9] AS z FROM range(9000) q(i)");
 	run(s.con, "CREATE INDEX ce ON e USING columns (*)");
 	use(s.con, "compute");
 	run(host, "SET rayql_enable_scan = off");

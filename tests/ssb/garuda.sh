@@ -22,7 +22,16 @@ told = want if sys.argv[2] == "13" else 2 * want # how many points were drawn
 assert len(cases) == ways * want + told and len(right) == ways * want and len(points) == told, cases
 PY
 done
-"$rayql" bench garuda --device vulkan:0 --host --log2-rows 12 --runs 1 --json "$folder/garuda.json" >"$folder/out" 2>&1 ||
-	{ cat "$folder/out"; echo "failed"; exit 1; }
-if grep 'Vulkan validation:' "$folder/out"; then exit 1; fi
-grep -q 'host to host.*right' "$folder/out"
+for more in "" "--staged --device-limit 800KB --host-limit 300KB --temp $folder"; do
+	"$rayql" bench garuda --device vulkan:0 --host --log2-rows 16 --runs 1 $more --json "$folder/garuda.json" \
+		>"$folder/out" 2>&1 || { cat "$folder/out"; echo "failed"; exit 1; }
+	if grep 'Vulkan validation:' "$folder/out"; then exit 1; fi
+	grep -q 'host to host.*right' "$folder/out" || { cat "$folder/out"; exit 1; }
+	python3 - "$folder/garuda.json" "$more" <<'PY'
+import json, sys
+case = json.load(open(sys.argv[1]))["cases"][0]
+limited = sys.argv[2] != ""
+assert (case["spilled_bytes"] > 0) == limited and (case["partitions"] > 1) == limited, case
+assert not limited or (case["device_peak_bytes"] <= 800000 and case["host_peak_bytes"] <= 300000), case
+PY
+done

@@ -1,6 +1,6 @@
 /* Joins by hash images against plain loops, on random sides: misses, duplicates on either side, NULL keys, stacks that are
  * too low, so that another one follows or the rest is flattened, partitions, sides that change, capacities that overflow,
- * empty sides, extreme keys, both layouts, 64-bit keys. The device is the one that RAYQL_TEST_DEVICE names, else vulkan:0,
+ * empty sides, extreme keys, both layouts, 64-bit keys, texts whose hashes collide. The device is the one that RAYQL_TEST_DEVICE names, else vulkan:0,
  * with the validation layer watching. The seed is fixed and printed. */
 #include "device/fault/fault.h"
 #include "primitive/raster/raster.h"
@@ -10,9 +10,12 @@ struct shape {
 	enum rql_join_kind kind;
 	enum rql_raster_layout layout;
 	bool snake, has_null; /* has_null: key 0 is NULL */
+	bool single;          /* rows with several matches are told of */
+	uint64_t hash_mask;   /* not 0: keys are hashes of texts, of which these bits are kept */
 	uint32_t key_bits, log2_side, layers, cycles, bits;
 	uint32_t build, probe;
 	uint32_t range;   /* keys below it; 0: 0 to build - 1, each once on the build side */
+	uint32_t skew;    /* low keys come oftener: a key is the product of so many more numbers below 1 */
 	uint32_t missing; /* of the capacity */
 	uint32_t unfound; /* rows of each side that the device says are not there */
 };
@@ -23,7 +26,8 @@ struct world {
 	uint32_t wanted_rows;
 	struct rql_raster_join join;
 	struct rql_raster_points points;
-	uint64_t rows;
+	struct rql_raster_hash hash[2];
+	uint64_t rows, several;
 	uint32_t *build_rows, *probe_rows;
 };
 
@@ -55,6 +59,15 @@ static uint32_t matches_of(const struct world *w, uint32_t p)
 	return matches;
 }
 
+/* Has the build row no match? */
+static bool is_alone(const struct world *w, uint32_t b)
+{
+	for (uint32_t p = 0; p < rows_of(&w->shape, 1); p++)
+		if (is_match(w, b, p))
+			return false;
+	return true;
+}
+
 static void world_draw(struct world *w)
 {
 	const struct shape *s = &w->shape;
@@ -64,20 +77,65 @@ static void world_draw(struct world *w)
 		for (uint32_t i = 0; i < counts[side]; i++) {
 			uint64_t below = s->range ? s->range : 2 * (uint64_t)counts[0] + 1;
 			uint64_t number = side || s->range ? drawn() % below : i;
+			for (uint32_t k = 0; k < s->skew; k++)
+				number = number * (drawn() % below) / below;
 			w->keys[side][i] = key_of(number, s->key_bits);
 		}
 	}
 	for (uint32_t p = 0; p < rows_of(s, 1); p++) {
 		const uint32_t matches = matches_of(w, p);
-		w->wanted_rows += s->kind == RQL_JOIN_INNER  ? matches
-		                  : s->kind == RQL_JOIN_LEFT ? (matches ? matches : 1)
-		                                             : (matches > 0) == (s->kind == RQL_JOIN_SEMI);
+		const bool outer = s->kind == RQL_JOIN_LEFT || s->kind == RQL_JOIN_FULL;
+		w->several |= matches > 1;
+		w->wanted_rows += s->kind == RQL_JOIN_INNER ? matches
+		                  : outer                   ? (matches ? matches : 1)
+		                                            : (matches > 0) == (s->kind == RQL_JOIN_SEMI);
 	}
+	for (uint32_t b = 0; b < rows_of(s, 0) && s->kind == RQL_JOIN_FULL; b++)
+		w->wanted_rows += is_alone(w, b);
 }
 
 static rql_status memory(struct rql_span *out, uint64_t bytes, struct rql_error *err)
 {
 	return rql_buffer_new(device, bytes + 8, RQL_MEMORY_DEVICE, "a test's memory", &out->buffer, err);
+}
+
+/* A text for each key, another one for another key; of lengths from 0 on. */
+static uint32_t text_of(uint64_t key, char *out)
+{
+	uint32_t length = 0;
+	for (; key; key >>= 8)
+		out[length++] = (char)(key & 255);
+	return length;
+}
+
+static rql_status upload_texts(const struct world *w, int side, struct rql_raster_side *out, struct rql_raster_hash *hash,
+                               struct rql_error *err)
+{
+	uint32_t *starts = array(out->count + 1, 4);
+	uint64_t *valid = array(out->count / 64 + 1, 8);
+	char *bytes = array(out->count * 8, 1);
+	for (uint64_t i = 0; i < out->count; i++) {
+		starts[i + 1] = starts[i] + text_of(w->keys[side][i], bytes + starts[i]);
+		valid[i / 64] |= (uint64_t)!(w->shape.has_null && w->keys[side][i] == 0) << i % 64;
+	}
+	*hash = (struct rql_raster_hash){.count = out->count, .mask = w->shape.hash_mask, .keys = out->keys};
+	rql_status status = memory(&hash->starts, (out->count + 1) * 4, err);
+	if (status == RQL_OK)
+		status = memory(&hash->bytes, out->count * 8, err);
+	if (status == RQL_OK)
+		status = memory(&hash->valid, (out->count / 64 + 1) * 8, err);
+	if (status == RQL_OK)
+		status = rql_buffer_upload(hash->starts.buffer, 0, starts, (out->count + 1) * 4, err);
+	if (status == RQL_OK)
+		status = rql_buffer_upload(hash->bytes.buffer, 0, bytes, out->count * 8, err);
+	if (status == RQL_OK)
+		status = rql_buffer_upload(hash->valid.buffer, 0, valid, (out->count / 64 + 1) * 8, err);
+	out->starts = hash->starts;
+	out->bytes = hash->bytes;
+	free(starts);
+	free(valid);
+	free(bytes);
+	return status;
 }
 
 static rql_status upload_side(struct world *w, int side, struct rql_raster_side *out, struct rql_error *err)
@@ -91,6 +149,8 @@ static rql_status upload_side(struct world *w, int side, struct rql_raster_side 
 		memcpy(packed + (uint64_t)i * bytes, &w->keys[side][i], bytes);
 	rql_status status = rql_buffer_upload(out->keys.buffer, 0, packed, (uint64_t)count * bytes, err);
 	free(packed);
+	if (status == RQL_OK && w->shape.hash_mask)
+		status = upload_texts(w, side, out, &w->hash[side], err);
 	if (status != RQL_OK || !w->shape.unfound)
 		return status;
 	RQL_TRY(memory(&out->found, 8, err));
@@ -99,7 +159,7 @@ static rql_status upload_side(struct world *w, int side, struct rql_raster_side 
 
 static bool gives_pairs(const struct shape *s)
 {
-	return s->kind == RQL_JOIN_INNER || s->kind == RQL_JOIN_LEFT;
+	return s->kind == RQL_JOIN_INNER || s->kind == RQL_JOIN_LEFT || s->kind == RQL_JOIN_FULL;
 }
 
 static rql_status world_make(struct world *w, struct rql_error *err)
@@ -107,15 +167,15 @@ static rql_status world_make(struct world *w, struct rql_error *err)
 	struct rql_raster_join *j = &w->join;
 	struct rql_image_spec specs[RQL_RASTER_JOIN_IMAGES];
 	const struct shape *s = &w->shape;
-	*j = (struct rql_raster_join){.kind = s->kind, .layout = s->layout, .key_bits = s->key_bits, .has_null_key = s->has_null,
+	*j = (struct rql_raster_join){.kind = s->kind, .layout = s->layout, .key_bits = s->key_bits, .has_null_key = s->has_null, .single = s->single,
 	                              .log2_side = s->log2_side, .layers = s->layers, .cycles = s->cycles,
 	                              .partition_bits = s->bits, .snake = s->snake};
-	j->capacity = w->wanted_rows - s->missing;
+	j->capacity = w->wanted_rows > s->missing ? w->wanted_rows - s->missing : 0;
 	RQL_TRY(upload_side(w, 0, &j->build, err));
 	RQL_TRY(upload_side(w, 1, &j->probe, err));
 	RQL_TRY(memory(&j->build_rows, j->capacity * 4, err));
 	RQL_TRY(memory(&j->probe_rows, j->capacity * 4, err));
-	RQL_TRY(memory(&j->rows, 8, err));
+	RQL_TRY(memory(&j->rows, 16, err));
 	RQL_TRY(memory(&j->points, sizeof(w->points), err));
 	RQL_TRY(memory(&j->temp, rql_raster_join_temp_bytes(j), err));
 	rql_raster_join_images(j, specs);
@@ -128,7 +188,11 @@ static rql_status world_run(struct world *w, struct rql_error *err)
 	const struct rql_raster_join *j = &w->join;
 	struct rql_commands *c = NULL;
 	RQL_TRY(rql_commands_new(device, 0, &c, err));
-	rql_status status = rql_record_raster_join(c, j, err);
+	rql_status status = RQL_OK;
+	for (int side = 0; side < 2 && w->shape.hash_mask && status == RQL_OK; side++)
+		status = rql_record_raster_hash(c, &w->hash[side], err);
+	if (status == RQL_OK)
+		status = rql_record_raster_join(c, j, err);
 	if (status == RQL_OK)
 		status = rql_commands_end(c, err);
 	for (int run = 0; run < 2 && status == RQL_OK; run++) /* twice: it clears what it needs cleared */
@@ -136,6 +200,11 @@ static rql_status world_run(struct world *w, struct rql_error *err)
 	rql_commands_free(c);
 	RQL_TRY(status);
 	RQL_TRY(rql_buffer_download(j->rows.buffer, 0, &w->rows, 8, err));
+	if (w->shape.single) {
+		uint64_t several;
+		RQL_TRY(rql_buffer_download(j->rows.buffer, 8, &several, 8, err));
+		assert_int_equal(several, w->several);
+	}
 	RQL_TRY(rql_buffer_download(j->points.buffer, 0, &w->points, sizeof(w->points), err));
 	w->build_rows = array(j->capacity, 4);
 	w->probe_rows = array(j->capacity, 4);
@@ -148,7 +217,9 @@ static void world_free(struct world *w)
 {
 	struct rql_raster_join *j = &w->join;
 	struct rql_span *spans[] = {&j->build.keys,  &j->probe.keys, &j->build.found, &j->probe.found, &j->build_rows,
-	                            &j->probe_rows, &j->rows,       &j->points,      &j->temp};
+	                            &j->probe_rows, &j->rows,       &j->points,      &j->temp,
+	                            &w->hash[0].starts, &w->hash[0].bytes, &w->hash[0].valid, &w->hash[1].starts,
+	                            &w->hash[1].bytes, &w->hash[1].valid};
 	for (unsigned i = 0; i < sizeof(spans) / sizeof(*spans); i++)
 		rql_buffer_free(spans[i]->buffer);
 	rql_raster_images_free(j->images, RQL_RASTER_JOIN_IMAGES);
@@ -174,8 +245,10 @@ static void check_rows(const struct world *w)
 	assert_int_equal(w->rows, w->wanted_rows);
 	for (uint64_t i = 0; i < count; i++) {
 		const uint32_t b = gives_pairs(s) ? w->build_rows[i] : 0, p = w->probe_rows[i];
-		assert_true(p < rows_of(s, 1));
-		if (gives_pairs(s) && b != nobody)
+		assert_true(p < rows_of(s, 1) || (s->kind == RQL_JOIN_FULL && p == nobody));
+		if (p == nobody)
+			assert_true(b < rows_of(s, 0) && is_alone(w, b));
+		else if (gives_pairs(s) && b != nobody)
 			assert_true(b < rows_of(s, 0) && is_match(w, b, p));
 		else
 			assert_true(s->kind != RQL_JOIN_INNER && (matches_of(w, p) > 0) == (s->kind == RQL_JOIN_SEMI));
@@ -205,6 +278,8 @@ static struct rql_raster_points check(struct shape shape)
 	world_free(&w);
 	return points;
 }
+
+static const enum rql_join_kind kinds[] = {RQL_JOIN_INNER, RQL_JOIN_LEFT, RQL_JOIN_SEMI, RQL_JOIN_ANTI, RQL_JOIN_FULL};
 
 static void test_unique(void **state)
 {
@@ -246,6 +321,8 @@ static void test_partitions(void **state)
 	                      .has_null = true, .range = 1500, .unfound = 100};
 	for (shape.kind = RQL_JOIN_INNER; shape.kind <= RQL_JOIN_ANTI; shape.kind++)
 		assert_int_equal(check(shape).partitions, 8);
+	shape.kind = RQL_JOIN_FULL;
+	check(shape);
 	shape.kind = RQL_JOIN_LEFT;
 	shape.key_bits = 64;
 	shape.range = 40; /* tall stacks in some partitions, nothing in others */
@@ -271,14 +348,43 @@ static void test_edges(void **state)
 	static const uint32_t counts[] = {0, 1, 257};
 	for (uint32_t b = 0; b < 3; b++)
 		for (uint32_t p = 0; p < 3; p++)
-			for (enum rql_join_kind kind = RQL_JOIN_INNER; kind <= RQL_JOIN_ANTI; kind++)
-				check((struct shape){.kind = kind, .key_bits = 32, .log2_side = 4, .layers = 3, .cycles = 2, .build = counts[b],
+			for (int i = 0; i < 5; i++)
+				check((struct shape){.kind = kinds[i], .key_bits = 32, .log2_side = 4, .layers = 3, .cycles = 2, .build = counts[b],
 				                     .probe = counts[p], .range = 60, .snake = true, .has_null = true});
+}
+
+/* Texts that collide: of 8 hashes, of one, and of as many as there are. Stacks, dense images, partitions. */
+static void test_texts(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 5; i++) {
+		struct shape shape = {.kind = kinds[i], .key_bits = 64, .log2_side = 4, .layers = 4, .cycles = i % 2 ? 2 : 0, .build = 200,
+		                      .probe = 300, .range = 150, .has_null = true, .hash_mask = 7};
+		check(shape);
+		shape.hash_mask = i ? UINT64_MAX : UINT64_C(1) << 40;
+		shape.bits = 2;
+		shape.cycles = i % 2 ? 0 : 2;
+		check(shape);
+	}
+}
+
+/* Whether a row has several matches: in one layer each, in the dense image, none. */
+static void test_single(void **state)
+{
+	(void)state;
+	struct shape shape = {.kind = RQL_JOIN_LEFT, .single = true, .key_bits = 32, .log2_side = 4, .layers = 4, .cycles = 1,
+	                      .build = 90, .probe = 200};
+	check(shape); /* each key once */
+	shape.range = 500;
+	for (shape.cycles = 0; shape.cycles < 2; shape.cycles++)
+		check(shape);
 }
 
 static void test_kinds(void **state)
 {
 	(void)state;
+	check((struct shape){.kind = RQL_JOIN_FULL, .key_bits = 64, .log2_side = 5, .layers = 2, .cycles = 2, .build = 2000,
+	                     .probe = 900, .has_null = true, .unfound = 30, .missing = 500});
 	for (enum rql_join_kind kind = RQL_JOIN_LEFT; kind <= RQL_JOIN_ANTI; kind++) {
 		/* Of a semi join a key of a thousand rows takes one layer. */
 		const struct rql_raster_points points =
@@ -287,6 +393,26 @@ static void test_kinds(void **state)
 		assert_int_equal(points.flattened, kind == RQL_JOIN_LEFT);
 		check((struct shape){.kind = kind, .key_bits = 64, .log2_side = 5, .layers = 2, .cycles = 2, .build = 2000,
 		                     .probe = 3000, .has_null = true});
+	}
+}
+
+/* Any shape: kinds, skew, duplicates, few and many pixels, stacks that are low, partitions, texts with any hash, room that is
+ * too small. A few of them, many with RAYQL_TEST_LONG. */
+static void test_any(void **state)
+{
+	(void)state;
+	static const uint32_t ranges[] = {1, 3, 40, 500, 4000};
+	const uint32_t count = getenv("RAYQL_TEST_LONG") ? 1500 : 12;
+	for (uint32_t i = 0; i < count; i++) {
+		struct shape s = {.kind = kinds[drawn() % 5], .key_bits = drawn() % 2 ? 64 : 32, .log2_side = 2 + drawn() % 6,
+		                  .layers = 1 + drawn() % 8, .cycles = drawn() % 4, .bits = drawn() % 4, .build = drawn() % 900,
+		                  .probe = drawn() % 900, .range = ranges[drawn() % 5], .skew = drawn() % 3,
+		                  .has_null = drawn() % 2, .snake = drawn() % 2, .unfound = drawn() % 3 ? 0 : drawn() % 50,
+		                  .missing = drawn() % 3 ? 0 : drawn() % 200};
+		s.layout = s.key_bits == 32 && drawn() % 2 ? RQL_RASTER_16 : RQL_RASTER_32;
+		s.single = s.kind == RQL_JOIN_LEFT && drawn() % 2;
+		s.hash_mask = s.key_bits == 32 || drawn() % 2 ? 0 : UINT64_MAX >> drawn() % 64;
+		check(s);
 	}
 }
 
@@ -311,21 +437,21 @@ static void test_sizes(void **state)
 static void test_faults(void **state)
 {
 	(void)state;
-	static const enum rql_fault_kind kinds[] = {RQL_FAULT_ALLOCATION, RQL_FAULT_SUBMISSION, RQL_FAULT_WAIT};
+	static const enum rql_fault_kind faults[] = {RQL_FAULT_ALLOCATION, RQL_FAULT_SUBMISSION, RQL_FAULT_WAIT};
 	const struct shape shape = {.key_bits = 32, .log2_side = 4, .layers = 4, .cycles = 1, .build = 90, .probe = 90};
 	for (int kind = 0; kind < 3; kind++)
 		for (uint64_t nth = 1;; nth++) {
 			struct world w = {.shape = shape};
 			struct rql_error err = {0};
 			world_draw(&w);
-			assert_int_equal(rql_fault_set(device, kinds[kind], nth, NULL), RQL_OK);
+			assert_int_equal(rql_fault_set(device, faults[kind], nth, NULL), RQL_OK);
 			rql_status status = world_make(&w, &err);
 			if (status == RQL_OK)
 				status = world_run(&w, &err);
 			bool struck = rql_fault_struck(device);
 			rql_fault_remove(device);
 			assert_int_equal(status, !struck                                ? RQL_OK
-			                         : kinds[kind] == RQL_FAULT_ALLOCATION ? RQL_ERROR_LIMIT
+			                         : faults[kind] == RQL_FAULT_ALLOCATION ? RQL_ERROR_LIMIT
 			                                                               : RQL_ERROR_DEVICE);
 			rql_error_clear(&err);
 			world_free(&w);
@@ -369,6 +495,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_unique), cmocka_unit_test(test_heights), cmocka_unit_test(test_partitions),
 		cmocka_unit_test(test_snake),  cmocka_unit_test(test_edges),   cmocka_unit_test(test_kinds),
+		cmocka_unit_test(test_texts),  cmocka_unit_test(test_single),
+		cmocka_unit_test(test_any),
 		cmocka_unit_test(test_sizes),  cmocka_unit_test(test_faults),  cmocka_unit_test(test_refused),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);

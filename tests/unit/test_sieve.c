@@ -218,8 +218,8 @@ static void test_budget(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_bounds),   cmocka_unit_test(test_forms),  cmocka_unit_test(test_random),
-		cmocka_unit_test(test_reals),
+		cmocka_unit_test(test_bounds),   cmocka_unit_test(test_forms),  cmocka_unit_test(test_wide_keys),
+		cmocka_unit_test(test_random),   cmocka_unit_test(test_reals),
 		cmocka_unit_test(test_integers), cmocka_unit_test(test_budget), cmocka_unit_test(test_parts),
 	};
 	return cmocka_run_group_tests(tests, open_pools, close_pools);

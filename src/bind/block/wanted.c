@@ -271,8 +271,10 @@ bool rql_wanted_groups(struct rql_arena *arena, const struct rql_above *above, c
 	bool on = true;
 	*out = (struct rql_wanted_groups){0};
 	*text = NULL;
-	for (uint32_t i = 0; w.slot_of && i < slot_count; i++)
+	for (uint32_t i = 0; w.slot_of && i < slot_count; i++) {
 		w.slot_of[i] = i;
+		on &= !slots[i].of_real; /* a method's groups may be parts of one */
+	}
 	for (; w.slot_of && above && on; above = above->next)
 		if (!pass(&w, above->rel, &on))
 			return false;

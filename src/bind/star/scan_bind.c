@@ -472,6 +472,8 @@ static rql_status bind_hidden_key(struct rql_scan_binding *b, struct rql_slot *s
 			if (b->group_count == before)
 				return rql_error_set(b->err, RQL_ERROR_UNSUPPORTED,
 				                     "what is counted DISTINCT follows from a group key");
+			if (b->groups[key.key].real)
+				return rql_error_set(b->err, RQL_ERROR_UNSUPPORTED, "what is counted DISTINCT is a real number");
 			b->hidden_key = true;
 		} else {
 			key = *made;

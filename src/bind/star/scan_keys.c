@@ -89,7 +89,22 @@ static void codes_slot(const struct rql_group_key *key, struct rql_slot *slot)
 	slot->null_key = key->null_key;
 	slot->wide = key->wide_count != 0;
 	slot->null_wide = key->null_key == RQL_NONE ? UINT64_MAX : key->wide_count - 1;
+	slot->of_real = key->real;
 	slot->ordered = true;
+}
+
+/* So many codes, of which the last one is NULL's if there may be one. */
+static void count_codes(uint64_t codes, bool nullable, struct rql_group_key *key, struct rql_slot *slot)
+{
+	if (codes > MAX_KEYS) {
+		key->wide_count = codes;
+		key->null_key = nullable ? 0 : RQL_NONE;
+	} else {
+		key->key_count = (uint32_t)codes;
+		key->null_key = nullable ? key->key_count - 1 : RQL_NONE;
+	}
+	slot->least = key->least;
+	codes_slot(key, slot);
 }
 
 /* Values least..greatest, and NULL behind them. */
@@ -99,16 +114,28 @@ static rql_status range_key(struct rql_scan_binding *b, const struct rql_expr *e
 	rql_uint128 span = (rql_uint128)greatest - (rql_uint128)least + 1 + nullable;
 	if (least < INT64_MIN || greatest > INT64_MAX || span >= UINT64_MAX)
 		return refuse_key(b, e, "has values in a range of 2^64");
-	key->least = slot->least = (int64_t)least;
-	if (span > MAX_KEYS) {
-		key->wide_count = (uint64_t)span;
-		key->null_key = nullable ? 0 : RQL_NONE;
-	} else {
-		key->key_count = (uint32_t)span;
-		key->null_key = nullable ? key->key_count - 1 : RQL_NONE;
-	}
-	codes_slot(key, slot);
+	key->least = (int64_t)least;
+	count_codes((uint64_t)span, nullable, key, slot);
 	return RQL_OK;
+}
+
+/* Reals of these codes, all that are equal to one of them, and NULL. There are fewer than 2^64. */
+static void reals_key(uint64_t least, uint64_t greatest, bool nullable, struct rql_group_key *key, struct rql_slot *slot)
+{
+	least -= least && rql_real_code_same(least - 1) == least; /* -0.0 */
+	greatest = greatest == RQL_REAL_CODE_NAN ? greatest + 1 : greatest;
+	key->real = true;
+	key->least = (int64_t)least;
+	count_codes(greatest - least + 1 + nullable, nullable, key, slot);
+}
+
+static void real_column_key(struct rql_scan_binding *b, uint32_t column, struct rql_slot *slot)
+{
+	const struct rql_store_column *stored = &b->snapshot->columns[column];
+	struct rql_group_key *key = add_key(b, slot);
+	key->source = (struct rql_source){.kind = RQL_SOURCE_COLUMN, .index = column};
+	const uint64_t least = rql_real_code_same(rql_real_code(stored->real_least));
+	reals_key(least, rql_real_code_same(rql_real_code(stored->real_greatest)), stored->nulls > 0, key, slot);
 }
 
 static rql_status integer_key(struct rql_scan_binding *b, const struct rql_expr *e, uint32_t column,
@@ -221,12 +248,11 @@ static rql_status program_key(struct rql_scan_binding *b, const struct rql_expr 
 {
 	if (rql_scan_has_texts(e))
 		return texts_key(b, e, slot);
-	if (!rql_type_is_integral(e->type) || e->type.id == RQL_TYPE_UHUGEINT || e->type.id == RQL_TYPE_ENUM)
-		return refuse_key(b, e,
-		                  e->type.id == RQL_TYPE_DOUBLE || e->type.id == RQL_TYPE_FLOAT
-		                      ? "is a real number"
-		                      : "is no integer and no expression of one coded column");
+	const bool real = rql_type_is_real(e->type);
+	if (!real && (!rql_type_is_integral(e->type) || e->type.id == RQL_TYPE_UHUGEINT || e->type.id == RQL_TYPE_ENUM))
+		return refuse_key(b, e, "is no integer and no expression of one coded column");
 	struct rql_group_key *key = add_key(b, slot);
+	key->real = real;
 	return rql_scan_add_answer(b, e, &key->source);
 }
 
@@ -297,9 +323,12 @@ rql_status rql_scan_finish_keys(struct rql_scan_binding *b, const struct rql_pro
 		if (key->source.kind != RQL_SOURCE_PROGRAM || key->key_count || key->wide_count)
 			continue;
 		const struct rql_program_result *r = &program->results[key->source.result];
-		bool truth = r->kind == RQL_LANE_BOOL;
-		RQL_TRY(range_key(b, b->answers.items[key->source.result], truth ? 0 : r->bounds.low,
-		                  truth ? 1 : r->bounds.high, r->nullable || reads_nullable(b, program), key, &made));
+		bool truth = r->kind == RQL_LANE_BOOL, nullable = r->nullable || reads_nullable(b, program);
+		if (key->real)
+			reals_key(0, RQL_REAL_CODES - 1, nullable, key, &made);
+		else
+			RQL_TRY(range_key(b, b->answers.items[key->source.result], truth ? 0 : r->bounds.low,
+			                  truth ? 1 : r->bounds.high, nullable, key, &made));
 		for (uint32_t i = 0; i < slots; i++) {
 			struct rql_slot *slot = &b->slots[i];
 			if ((slot->kind != RQL_SLOT_KEY && !rql_slot_is_of_key(slot->kind)) || slot->key != k)
@@ -407,6 +436,17 @@ static rql_status values_by_key(struct rql_scan_binding *b, const struct payload
 	return RQL_OK;
 }
 
+/* Has it a real that may equal another one which is printed apart? Their rows may have one payload. */
+static bool may_have_twins(const struct rql_column *values, uint32_t count)
+{
+	bool has = false;
+	for (uint32_t i = 0; i < count && !has && rql_type_is_real(values->type); i++) {
+		const struct rql_value value = rql_column_get(values, i);
+		has = !value.is_null && (value.real == 0 || value.real != value.real);
+	}
+	return has;
+}
+
 /* All keys among exprs that belong to the subtree of exprs[first]. */
 static rql_status subtree_key(struct rql_scan_binding *b, struct rql_expr *const *exprs, uint32_t count, uint32_t first,
                               struct rql_slot *slots)
@@ -420,9 +460,9 @@ static rql_status subtree_key(struct rql_scan_binding *b, struct rql_expr *const
 		bool again = false;
 		if (exprs[i]->kind != RQL_EXPR_REF || RQL_STAR_REF_SUBTREE(exprs[i]->index) != subtree)
 			continue;
-		if (exprs[i]->type.id == RQL_TYPE_DOUBLE || exprs[i]->type.id == RQL_TYPE_FLOAT)
-			return refuse_key(b, b->star->subtrees[subtree].outputs.items[RQL_STAR_REF_OUTPUT(exprs[i]->index)],
-			                  "is a real number");
+		const uint32_t output = RQL_STAR_REF_OUTPUT(exprs[i]->index);
+		if (may_have_twins(&p.dim->values[output], p.dim->payload_count))
+			return refuse_key(b, b->star->subtrees[subtree].outputs.items[output], "has a 0 or a NaN, which may have a sign");
 		for (uint32_t k = 0; k < p.count; k++)
 			again |= p.outputs[k] == RQL_STAR_REF_OUTPUT(exprs[i]->index);
 		if (!again)
@@ -476,6 +516,10 @@ static rql_status bind_key(struct rql_scan_binding *b, const struct rql_expr *e,
 	}
 	if (e == only && stored->kind == RQL_STORE_INTEGER && e->type.id != RQL_TYPE_UHUGEINT)
 		return integer_key(b, e, column, slot);
+	if (e == only && stored->kind == RQL_STORE_REAL) {
+		real_column_key(b, column, slot);
+		return RQL_OK;
+	}
 	rql_int128 offset;
 	if (stored->kind == RQL_STORE_INTEGER && !stored->wide && rql_type_is_integer(stored->type) &&
 	    is_shifted(e, stored, &offset))

@@ -62,6 +62,8 @@ static rql_status bind_key(struct binding *b)
 		.of = {.name = "key", .type = rql_type_simple(RQL_TYPE_BIGINT), .kind = RQL_STORE_INTEGER}, .nullable = true};
 	b->outputs[0] = (struct rql_output){.type = rql_type_simple(RQL_TYPE_BIGINT)};
 	for (uint32_t g = r->group_count; g-- > 0;) {
+		if (r->groups[g].real)
+			return refuse(b, "a key is a real number");
 		if (r->groups[g].wide_count)
 			return bind_wide(b, &r->groups[g]);
 		shape->layout.keys[g] = (struct rql_groups_key){.stride = (uint64_t)numbers, .key_count = r->groups[g].key_count};

@@ -10,23 +10,11 @@
 /* Descriptors say enough; NULL's code counts as one more. */
 static bool is_dense(const struct rql_store_segment *segment, const struct rql_index_of *of)
 {
-	const struct rql_store_view *view = &segment->columns[of->column];
+	rql_int128 least, greatest;
 	if (of->more_count)
 		return false;
-	uint64_t rows = 0;
-	int64_t least = 0, greatest = 0;
-	for (uint32_t b = 0; b < segment->blocks; b++) {
-		const struct rql_store_block *block = &view->blocks[b];
-		if (block->nulls == block->rows)
-			continue;
-		const int64_t low = rql_index_of_bound(view, block->least[0]), high = rql_index_of_bound(view, block->greatest[0]);
-		least = !rows || low < least ? low : least;
-		greatest = !rows || high > greatest ? high : greatest;
-		rows += block->rows - block->nulls;
-	}
-	if (view->kind == RQL_STORE_CODED) /* they count from 0 */
-		least = 0;
-	return ((uint64_t)greatest - (uint64_t)least) / DENSE < rows || !rows;
+	const uint64_t rows = rql_index_segment_bounds(segment, of->column, &least, &greatest);
+	return ((rql_uint128)greatest - (rql_uint128)least) / DENSE < rows || !rows;
 }
 
 static bool is_there(const struct rql_store_segment *segment, const struct rql_index_of *of, enum rql_index_form form,

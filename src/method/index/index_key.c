@@ -15,25 +15,56 @@ int64_t rql_index_of_real(double value)
 	return bits ^ (bits >> 63 & INT64_MAX);
 }
 
-int64_t rql_index_of_bound(const struct rql_store_view *view, uint64_t bound)
+rql_int128 rql_index_of_place(rql_int128 place, bool least)
 {
-	double real;
-	memcpy(&real, &bound, sizeof(real));
-	return view->kind == RQL_STORE_REAL ? rql_index_of_real(real) : (int64_t)bound;
+	const rql_int128 nan = rql_index_of_real(NAN), infinite = rql_index_of_real(HUGE_VAL);
+	if (place < 0)
+		return INT64_MIN;
+	if (place >= (rql_int128)UINT64_MAX)
+		return nan;
+	const rql_int128 value = place + INT64_MIN, most = least ? nan : infinite;
+	return value < most ? value : most;
 }
 
-void rql_index_column_bounds(const struct rql_store_column *column, int64_t *least, int64_t *greatest)
+static rql_int128 bound_of(const struct rql_store_view *view, const uint64_t bound[2])
+{
+	double real;
+	memcpy(&real, bound, sizeof(real));
+	return view->kind == RQL_STORE_REAL ? rql_index_of_real(real)
+	                                    : (rql_int128)((rql_uint128)bound[1] << 64 | bound[0]);
+}
+
+uint64_t rql_index_segment_bounds(const struct rql_store_segment *segment, uint32_t column, rql_int128 *least,
+                                  rql_int128 *greatest)
+{
+	const struct rql_store_view *view = &segment->columns[column];
+	uint64_t rows = 0;
+	*least = *greatest = 0;
+	for (uint32_t b = 0; b < segment->blocks; b++) {
+		const struct rql_store_block *block = &view->blocks[b];
+		const rql_int128 low = bound_of(view, block->least), high = bound_of(view, block->greatest);
+		if (block->nulls == block->rows)
+			continue;
+		*least = !rows || low < *least ? low : *least;
+		*greatest = !rows || high > *greatest ? high : *greatest;
+		rows += block->rows - block->nulls;
+	}
+	*least = view->kind == RQL_STORE_CODED ? 0 : *least;
+	return rows;
+}
+
+void rql_index_column_bounds(const struct rql_store_column *column, rql_int128 *least, rql_int128 *greatest)
 {
 	const bool coded = column->kind == RQL_STORE_CODED, real = column->kind == RQL_STORE_REAL;
-	*least = coded ? 0 : real ? rql_index_of_real(column->real_least) : (int64_t)column->least;
-	*greatest = coded  ? (int64_t)column->dimension->count - 1
+	*least = coded ? 0 : real ? rql_index_of_real(column->real_least) : column->least;
+	*greatest = coded  ? (rql_int128)column->dimension->count - 1
 	            : real ? rql_index_of_real(column->real_greatest)
-	                   : (int64_t)column->greatest;
+	                   : column->greatest;
 }
 
 bool rql_index_can(const struct rql_store_column *column)
 {
-	return column->kind != RQL_STORE_INTEGER || !column->wide;
+	return column->kind != RQL_STORE_INTEGER || column->type.id != RQL_TYPE_UHUGEINT;
 }
 
 void rql_index_decode(const struct rql_store_kernels *k, const struct rql_store_view *view, uint32_t block,
@@ -52,100 +83,116 @@ void rql_index_decode(const struct rql_store_kernels *k, const struct rql_store_
 
 /* As they are stored: codes of a snapshot are other ones after an append. */
 static void decode_stored(const struct rql_store_kernels *k, const struct rql_store_view *view, uint32_t block,
-                          int64_t *out, uint64_t *valid)
+                          bool wide, union rql_index_room *out, uint64_t *valid)
 {
 	const uint32_t rows = view->blocks[block].rows;
 	struct rql_store_view stored = *view;
 	uint32_t codes[64];
 	stored.translate = NULL;
 	(void)rql_store_decode_validity(k, view, block, 0, rows, valid);
-	if (view->kind != RQL_STORE_CODED)
-		rql_index_decode(k, view, block, 0, rows, out);
+	if (wide)
+		rql_store_decode_int128(k, view, block, 0, rows, out->wide);
+	else if (view->kind != RQL_STORE_CODED)
+		rql_index_decode(k, view, block, 0, rows, out->narrow);
 	for (uint32_t at = 0, n; at < rows && view->kind == RQL_STORE_CODED; at += n) {
 		n = rows - at < 64 ? rows - at : 64;
 		rql_store_decode_codes(k, &stored, block, at, n, codes);
 		for (uint32_t i = 0; i < n; i++)
-			out[at + i] = codes[i];
+			out->narrow[at + i] = codes[i];
 	}
 }
 
 /* ---- keys ---- */
 
 /* Codes count from 0 as they are stored; the others' bounds are in the blocks' descriptors. */
-static struct rql_index_digit digit_of(const struct rql_store_segment *segment, uint32_t column)
+static struct rql_index_digit digit_of(const struct rql_store_segment *segment, uint32_t column, rql_uint128 *span)
 {
-	const struct rql_store_view *view = &segment->columns[column];
-	int64_t least = 0, greatest = 0;
-	bool some = false;
-	for (uint32_t b = 0; b < segment->blocks; b++) {
-		const struct rql_store_block *block = &view->blocks[b];
-		const int64_t low = rql_index_of_bound(view, block->least[0]), high = rql_index_of_bound(view, block->greatest[0]);
-		if (block->nulls == block->rows)
-			continue;
-		least = !some || low < least ? low : least;
-		greatest = !some || high > greatest ? high : greatest;
-		some = true;
-	}
-	least = view->kind == RQL_STORE_CODED ? 0 : least;
-	const uint64_t distance = (uint64_t)greatest - (uint64_t)least;
-	return (struct rql_index_digit){column, least, distance < UINT64_MAX - 1 ? distance + 2 : UINT64_MAX};
+	rql_int128 least, greatest;
+	(void)rql_index_segment_bounds(segment, column, &least, &greatest);
+	*span = (rql_uint128)greatest - (rql_uint128)least;
+	const bool wide = least < INT64_MIN || greatest > INT64_MAX;
+	return (struct rql_index_digit){.column = column, .least = least, .wide = wide};
 }
 
-rql_status rql_index_key_make(const struct rql_store_segment *segment, const struct rql_index_of *of,
-                              struct rql_index_key *out, struct rql_error *err)
+/* Have all combinations of the digits a key of their own? */
+static bool fit(const struct rql_index_key *key, const rql_uint128 *spans)
 {
 	rql_uint128 combinations = 1;
-	*out = (struct rql_index_key){.count = rql_index_columns(of)};
-	for (uint32_t i = 0; i < out->count; i++) {
-		out->digits[i] = digit_of(segment, rql_index_column(of, i));
-		combinations *= out->digits[i].values;
-		if (out->count > 1 && combinations > UINT64_MAX)
-			return rql_error_set(err, RQL_ERROR_UNSUPPORTED,
-			                     "the values of its %u key columns, each from its least to its greatest, have more than 2^64 "
-			                     "combinations, and a key has 64 bits: leave the last columns out",
-			                     out->count);
+	for (uint32_t i = 0; i < key->count && combinations <= UINT64_MAX; i++) {
+		const rql_uint128 last = spans[i] >> key->digits[i].shift;
+		if (key->count == 1)
+			return last <= UINT64_MAX;
+		combinations = last <= UINT64_MAX - 2 ? combinations * (last + 2) : (rql_uint128)-1;
 	}
-	return RQL_OK;
+	return combinations <= UINT64_MAX;
+}
+
+/* The widest digit loses bits until they fit: its lowest ones tell the fewest rows apart. */
+void rql_index_key_make(const struct rql_store_segment *segment, const struct rql_index_of *of,
+                        struct rql_index_key *out)
+{
+	rql_uint128 spans[RQL_INDEX_COLUMNS_MOST] = {0};
+	*out = (struct rql_index_key){.count = rql_index_columns(of)};
+	for (uint32_t i = 0; i < out->count; i++)
+		out->digits[i] = digit_of(segment, rql_index_column(of, i), &spans[i]);
+	while (!fit(out, spans)) {
+		uint32_t widest = 0;
+		for (uint32_t i = 1; i < out->count; i++)
+			if (spans[i] >> out->digits[i].shift > spans[widest] >> out->digits[widest].shift)
+				widest = i;
+		out->digits[widest].shift++;
+		out->prefix = true;
+	}
+	for (uint32_t i = 0; i < out->count; i++)
+		out->digits[i].last = (uint64_t)(spans[i] >> out->digits[i].shift);
+}
+
+/* What is left of the value's distance from the least one. */
+static rql_uint128 place_of(const struct rql_index_digit *digit, rql_int128 value)
+{
+	return ((rql_uint128)value - (rql_uint128)digit->least) >> digit->shift;
+}
+
+static uint64_t digit_at(const struct rql_index_digit *digit, const union rql_index_room *room, uint32_t row)
+{
+	return digit->wide ? (uint64_t)place_of(digit, room->wide[row])
+	                   : ((uint64_t)room->narrow[row] - (uint64_t)digit->least) >> digit->shift;
 }
 
 void rql_index_key_read(const struct rql_index_key *key, const struct rql_store_kernels *k,
-                        const struct rql_store_segment *segment, uint32_t block, int64_t *room, uint64_t *keys,
-                        uint64_t *known)
+                        const struct rql_store_segment *segment, uint32_t block, union rql_index_room *room,
+                        uint64_t *keys, uint64_t *known)
 {
 	const uint32_t rows = segment->columns[key->digits[0].column].blocks[block].rows;
 	uint64_t valid[RQL_STORE_BLOCK / 64];
 	for (uint32_t i = 0; i < key->count; i++) {
 		const struct rql_index_digit *digit = &key->digits[i];
-		decode_stored(k, &segment->columns[digit->column], block, room, i ? valid : known);
+		const uint64_t *has_value = i ? valid : known;
+		decode_stored(k, &segment->columns[digit->column], block, digit->wide, room, i ? valid : known);
 		for (uint32_t r = 0; r < rows && key->count == 1; r++)
-			keys[r] = (uint64_t)room[r] - (uint64_t)digit->least;
+			keys[r] = digit_at(digit, room, r);
 		for (uint32_t r = 0; r < rows && key->count > 1; r++) {
-			const bool is_null = !((i ? valid : known)[r / 64] >> r % 64 & 1);
-			const uint64_t value = is_null ? 0 : (uint64_t)room[r] - (uint64_t)digit->least + 1;
-			keys[r] = (i ? keys[r] * digit->values : 0) + value;
+			const bool is_null = !(has_value[r / 64] >> r % 64 & 1);
+			keys[r] = (i ? keys[r] * (digit->last + 2) : 0) + (is_null ? 0 : digit_at(digit, room, r) + 1);
 		}
 	}
 }
 
-/* Both ends as the segment stores them, and within what it has. False: it has no such value. */
-static bool clamp(const struct rql_index_digit *digit, const struct rql_store_view *view, bool several,
-                  struct rql_index_range *range)
+/* A range as the segment stores it, in what it has, as digits without NULL's. False: it has no such value. */
+static bool clamp(const struct rql_index_digit *digit, const struct rql_store_view *view, struct rql_index_range range,
+                  uint64_t *low, uint64_t *high)
 {
 	if (view->kind == RQL_STORE_CODED && view->translate) { /* ascending maps keep ranges together, and points */
-		const rql_int128 behind = (rql_int128)range->greatest + 1;
-		range->least = rql_store_stored_from(view, range->least);
-		range->greatest = (int64_t)rql_store_stored_from(view, behind) - 1;
+		range.least = rql_store_stored_from(view, range.least);
+		range.greatest = (rql_int128)rql_store_stored_from(view, range.greatest + 1) - 1;
 	}
-	if (range->least > range->greatest || range->greatest < digit->least)
+	if (range.least > range.greatest || range.greatest < digit->least)
 		return false;
-	range->least = range->least > digit->least ? range->least : digit->least;
-	const uint64_t last = digit->values - 2, low = (uint64_t)range->least - (uint64_t)digit->least;
-	const uint64_t high = (uint64_t)range->greatest - (uint64_t)digit->least;
-	if (several && low > last)
-		return false;
-	if (several && high > last)
-		range->greatest = (int64_t)((uint64_t)digit->least + last);
-	return true;
+	const rql_uint128 first = range.least > digit->least ? place_of(digit, range.least) : 0;
+	const rql_uint128 last = place_of(digit, range.greatest);
+	*low = (uint64_t)first;
+	*high = last < digit->last ? (uint64_t)last : digit->last;
+	return first <= digit->last;
 }
 
 bool rql_index_key_range(const struct rql_index_key *key, const struct rql_store_segment *segment,
@@ -155,13 +202,15 @@ bool rql_index_key_range(const struct rql_index_key *key, const struct rql_store
 	*least = *greatest = 0;
 	for (uint32_t i = 0; i < key->count; i++) {
 		const struct rql_index_digit *digit = &key->digits[i];
-		struct rql_index_range range = i < count ? sought[i] : (struct rql_index_range){0, 0};
-		if (i < count && !clamp(digit, &segment->columns[digit->column], several, &range))
-			return false;
-		const uint64_t low = i < count ? (uint64_t)range.least - (uint64_t)digit->least + several : 0;
-		const uint64_t high = i < count ? (uint64_t)range.greatest - (uint64_t)digit->least + several : digit->values - 1;
-		*least = i ? *least * digit->values + low : low;
-		*greatest = i ? *greatest * digit->values + high : high;
+		uint64_t low = 0, high = digit->last + several;
+		if (i < count) {
+			if (!clamp(digit, &segment->columns[digit->column], sought[i], &low, &high))
+				return false;
+			low += several;
+			high += several;
+		}
+		*least = i ? *least * (digit->last + 2) + low : low;
+		*greatest = i ? *greatest * (digit->last + 2) + high : high;
 	}
 	return true;
 }

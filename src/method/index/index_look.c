@@ -140,7 +140,7 @@ static void set_bits(struct running *r)
 	}
 }
 
-/* What was not looked up is tested. */
+/* What was not looked up is tested, and what was by a prefix. */
 static void test_blocks(const struct running *r)
 {
 	const struct rql_store_snapshot *snapshot = r->p->snapshot;
@@ -148,7 +148,8 @@ static void test_blocks(const struct running *r)
 	for (uint64_t i = 0; i < r->block_count; i++) {
 		while (r->blocks[i] >= segment->first_block + segment->blocks)
 			segment++;
-		for (uint32_t t = r->runs[segment - snapshot->segments] ? r->p->covered : 0; t < r->p->test_count; t++)
+		const struct rql_index_run *run = r->runs[segment - snapshot->segments];
+		for (uint32_t t = run && !run->key.prefix ? r->p->covered : 0; t < r->p->test_count; t++)
 			rql_index_test_block(r->kernels, &segment->columns[r->tests[t].column],
 			                     (uint32_t)(r->blocks[i] - segment->first_block), &r->tests[t], r->bits + i * WORDS);
 	}
@@ -169,7 +170,7 @@ static rql_status look_up(struct running *r, struct rql_arena *arena, struct rql
 #define POINT_ROWS_TIMES 4.0
 
 /* The code of a value among those of a dictionary, which ascend; false: it is none of them. */
-static bool code_of(const struct rql_dimension *d, const struct rql_value *value, int64_t *out)
+static bool code_of(const struct rql_dimension *d, const struct rql_value *value, rql_int128 *out)
 {
 	uint32_t low = 0, high = d->count - d->has_null;
 	while (low < high) {
@@ -189,7 +190,7 @@ static bool code_of(const struct rql_dimension *d, const struct rql_value *value
 /* The value as an index has it: as it is stored, and reals in their order. */
 static struct rql_index_range range_of(const struct rql_store_column *column, const struct rql_value *value)
 {
-	int64_t sought = column->kind == RQL_STORE_REAL ? rql_index_of_real(value->real) : (int64_t)value->integer;
+	rql_int128 sought = column->kind == RQL_STORE_REAL ? rql_index_of_real(value->real) : value->integer;
 	const bool there = column->kind != RQL_STORE_CODED || code_of(column->dimension, value, &sought);
 	return there ? (struct rql_index_range){sought, sought} : (struct rql_index_range){1, 0};
 }

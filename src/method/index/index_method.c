@@ -30,6 +30,8 @@ static enum rql_offer offer(const struct rql_request *request, const struct rql_
 	(void)reason;
 	if (request->under.method || device->kind != RQL_DEVICE_CPU)
 		return RQL_OFFER_NO;
+	if (request->wants == RQL_PORT_SORTED)
+		return rql_index_can_order(request) ? RQL_OFFER_FULL : RQL_OFFER_NO;
 	for (const struct rql_conjunct *end = c + request->conjunct_count; c < end && all; c++)
 		all = c->pairs.values[0] ? has_index(request, c->pairs.columns[0]) || has_index(request, c->pairs.columns[1])
 		                         : has_index(request, rql_index_test_column(request->snapshot, c));
@@ -78,7 +80,7 @@ static bool choose_form(const struct rql_request *request, const struct rql_inde
 /* Rows of one value, or of ranges among evenly spread ones, in so many rows. */
 static double guess(const struct rql_store_column *column, const struct rql_index_test *test, double rows)
 {
-	int64_t least, greatest;
+	rql_int128 least, greatest;
 	rql_index_column_bounds(column, &least, &greatest);
 	const double all = (double)greatest - (double)least + 1;
 	double values = (double)rql_index_test_values(test);
@@ -164,6 +166,7 @@ static rql_status look(struct rql_prepared *p, const struct cover *cover, const 
 	p->pair = cover->pair;
 	p->points = ((p->pair && last->pair == p->pair) || is_points(last)) && cover->count == rql_index_columns(&cover->of);
 	p->found = p->missing_rows = p->missing = p->look_ups = 0;
+	p->prefix = false;
 	for (uint32_t s = 0; s < snapshot->segment_count; s++) {
 		const struct rql_store_segment *segment = &snapshot->segments[s];
 		const struct rql_index_of as = rql_index_auto(segment, &cover->of, p->points, device);
@@ -184,6 +187,7 @@ static rql_status look(struct rql_prepared *p, const struct cover *cover, const 
 			p->found += rql_index_run_find(run, segment, ranges, cover->count, &rows);
 		}
 		p->look_ups += look_ups;
+		p->prefix = p->prefix || run->key.prefix;
 		rql_placement_release(&run->placement);
 	}
 	return RQL_OK;
@@ -258,7 +262,7 @@ static rql_status make_tests(struct rql_prepared *p, const struct rql_conjunct *
 	if (!c->pairs.values[0])
 		return rql_index_test_make(p->snapshot, c, &p->tests[p->test_count++], err);
 	for (uint32_t part = 0; part < 2; part++)
-		RQL_TRY(rql_index_test_make_part(&c->pairs, part, number, &p->tests[p->test_count++], err));
+		RQL_TRY(rql_index_test_make_part(p->snapshot, &c->pairs, part, number, &p->tests[p->test_count++], err));
 	return RQL_OK;
 }
 
@@ -271,9 +275,11 @@ static rql_status prepare(const struct rql_request *request, struct rql_device *
 	p->snapshot = rql_store_snapshot_retain(request->snapshot);
 	p->tests = calloc(2 * (size_t)request->conjunct_count, sizeof(*p->tests)); /* pairs have two */
 	rql_status status = p->tests ? RQL_OK : rql_error_memory(err, 0, "look-ups");
+	if (status == RQL_OK && request->wants == RQL_PORT_SORTED)
+		rql_index_prepare_order(request, device, p);
 	for (uint32_t c = 0; c < request->conjunct_count && status == RQL_OK; c++)
 		status = make_tests(p, &request->conjuncts[c], c + 1, err);
-	if (status == RQL_OK)
+	if (status == RQL_OK && !p->sorted)
 		status = choose_test(p, request, device, err);
 	if (status == RQL_OK)
 		*out = p;
@@ -305,6 +311,10 @@ static void price(const struct rql_prepared *p, const struct rql_device *device,
 {
 	const struct rql_store_snapshot *snapshot = p->snapshot;
 	const bool room = has_room(p);
+	if (p->sorted) { /* who takes it pays for what is found */
+		*out = (struct rql_cost){.setup_ns = p->missing_rows * MAKE_ROW_NS, .rows_out = (double)snapshot->rows};
+		return;
+	}
 	const double each = rql_index_look_ups(p->tests, NULL, p->covered, p->pair);
 	double left = p->found, blocks = p->found + (room ? 0 : p->missing_rows / RQL_STORE_BLOCK);
 	blocks = blocks < (double)snapshot->blocks ? blocks : (double)snapshot->blocks;
@@ -314,13 +324,19 @@ static void price(const struct rql_prepared *p, const struct rql_device *device,
 	*out = (struct rql_cost){
 		.setup_ns = room ? p->missing_rows * MAKE_ROW_NS : 0,
 		.run_ns = (p->look_ups + p->missing * each) * LOOK_UP_NS + p->found * ROW_NS +
-		          (p->test_count - p->covered) * blocks * 64 * TEST_ROW_NS + blocks * BLOCK_NS +
+		          (p->test_count - (p->prefix ? 0 : p->covered)) * blocks * 64 * TEST_ROW_NS + blocks * BLOCK_NS +
 		          (room ? 0 : p->missing_rows * TEST_ROW_NS),
 		.rows_out = left,
-		.counted = p->test_count == p->covered && !p->missing,
+		.counted = p->test_count == p->covered && !p->missing && !p->prefix,
 		.runs = blocks,
 		.bytes = blocks * RQL_ROWS_BLOCK_WORDS * sizeof(uint64_t) + p->found * sizeof(uint32_t),
 	};
+}
+
+static rql_status run(const struct rql_prepared *p, struct rql_device *device, const struct rql_run *how,
+                      struct rql_port *out, struct rql_error *err)
+{
+	return (p->sorted ? rql_index_order : rql_index_look)(p, device, how, out, err);
 }
 
 static uint64_t bytes(const struct rql_prepared *p)
@@ -342,11 +358,11 @@ const struct rql_method rql_method_index_cpu = {
 	.paper = "none: the rivals of RTIndeX (PVLDB 2023) and cgRX",
 	.unit = RQL_UNIT_CPU,
 	.reads = RQL_READS_STORE,
-	.gives = 1u << RQL_PORT_ROWS,
+	.gives = 1u << RQL_PORT_ROWS | 1u << RQL_PORT_SORTED,
 	.offer = offer,
 	.prepare = prepare,
 	.price = price,
-	.run = rql_index_look,
+	.run = run,
 	.points = rql_index_points,
 	.index = index_of,
 	.free = free_prepared,

@@ -25,7 +25,8 @@ struct making {
 	uint32_t count;
 };
 
-static void read_block(struct making *m, const struct rql_store_kernels *k, uint32_t block, int64_t *room, uint64_t *keys)
+static void read_block(struct making *m, const struct rql_store_kernels *k, uint32_t block, union rql_index_room *room,
+                       uint64_t *keys)
 {
 	uint64_t known[RQL_STORE_BLOCK / 64];
 	const uint32_t rows = m->segment->columns[m->of->column].blocks[block].rows;
@@ -39,9 +40,9 @@ static rql_status read_segment(struct making *m, const struct rql_device *device
                                struct rql_error *err)
 {
 	const struct rql_store_kernels *k = rql_store_kernels_for(device->simd);
-	int64_t *room;
+	union rql_index_room *room;
 	uint64_t *keys;
-	RQL_TRY(RQL_MEM_ARRAY(mem, room, RQL_STORE_BLOCK, err));
+	RQL_TRY(RQL_MEM_ARRAY(mem, room, 1, err));
 	RQL_TRY(RQL_MEM_ARRAY(mem, keys, RQL_STORE_BLOCK, err));
 	for (uint32_t b = 0; b < m->segment->blocks; b++) {
 		if (m->progress && atomic_load(&m->progress->cancel))
@@ -76,7 +77,7 @@ static rql_status make(const struct rql_place *at, struct rql_device *device, vo
 {
 	struct making *m = state;
 	const enum rql_index_form form = form_of(m->of);
-	RQL_TRY(rql_index_key_make(m->segment, m->of, &m->key, err));
+	rql_index_key_make(m->segment, m->of, &m->key);
 	struct rql_index_run *run = rql_index_run_new(at->kind, device, m->budget);
 	struct rql_index_pair *spare = NULL;
 	struct rql_mem mem;

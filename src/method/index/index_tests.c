@@ -7,23 +7,26 @@
 
 #define WORDS RQL_ROWS_BLOCK_WORDS
 
+#define INT128_GREATEST ((rql_int128)(((rql_uint128)1 << 127) - 1))
+#define INT128_LEAST (-INT128_GREATEST - 1)
+
 uint32_t rql_index_test_column(const struct rql_store_snapshot *snapshot, const struct rql_conjunct *c)
 {
-	bool program = c->test == RQL_TEST_IS_TRUE;
-	uint32_t column = program ? c->list.column : c->index;
-	if (c->or_null || (program && !c->list.values) || column >= snapshot->column_count)
+	const bool program = c->test == RQL_TEST_IS_TRUE;
+	const uint32_t column = !program ? c->index : c->list.values ? c->list.column : c->ranges.column;
+	const bool known = !program || c->list.values || (c->ranges.ranges && !c->ranges.nulls);
+	if (c->or_null || !known || column >= snapshot->column_count || !rql_index_can(&snapshot->columns[column]))
 		return RQL_NONE;
-	const struct rql_store_column *of = &snapshot->columns[column];
-	bool integers = of->kind == RQL_STORE_INTEGER && !of->wide;
+	const enum rql_store_kind kind = snapshot->columns[column].kind;
 	switch (c->test) {
 	case RQL_TEST_IN_CODES:
-		return of->kind == RQL_STORE_CODED ? column : RQL_NONE;
+		return kind == RQL_STORE_CODED ? column : RQL_NONE;
 	case RQL_TEST_IN_RANGE:
-		return of->kind == RQL_STORE_CODED || integers ? column : RQL_NONE;
+		return kind != RQL_STORE_REAL ? column : RQL_NONE;
 	case RQL_TEST_IN_REALS:
-		return of->kind == RQL_STORE_REAL ? column : RQL_NONE;
+		return kind == RQL_STORE_REAL ? column : RQL_NONE;
 	case RQL_TEST_IS_TRUE:
-		return integers ? column : RQL_NONE;
+		return kind == RQL_STORE_INTEGER || (kind == RQL_STORE_REAL && !c->list.values) ? column : RQL_NONE;
 	default:
 		return RQL_NONE;
 	}
@@ -57,7 +60,7 @@ static uint64_t runs_of(const uint64_t *codes, uint32_t count, struct rql_index_
 		for (at = first; at < count && codes[at / 64] >> at % 64 & 1;)
 			at++;
 		if (first < count && ranges)
-			ranges[runs] = (struct rql_index_range){first, (int64_t)at - 1};
+			ranges[runs] = (struct rql_index_range){first, (rql_int128)at - 1};
 		runs += first < count;
 	}
 	return runs;
@@ -76,12 +79,12 @@ static rql_status take_range(const struct rql_store_column *column, rql_int128 l
                              struct rql_index_test *out, struct rql_error *err)
 {
 	const bool coded = column->kind == RQL_STORE_CODED;
-	const rql_int128 low = coded ? 0 : INT64_MIN, high = coded ? (rql_int128)codes_of(column) - 1 : INT64_MAX;
+	const rql_int128 low = coded ? 0 : INT128_LEAST, high = coded ? (rql_int128)codes_of(column) - 1 : INT128_GREATEST;
 	least = least < low ? low : least;
 	greatest = greatest > high ? high : greatest;
 	RQL_TRY(new_ranges(out, 1, err));
 	out->count = least <= greatest;
-	out->ranges[0] = (struct rql_index_range){(int64_t)least, (int64_t)greatest};
+	out->ranges[0] = (struct rql_index_range){least, greatest};
 	return RQL_OK;
 }
 
@@ -94,9 +97,24 @@ static rql_status take_reals(double least, double greatest, struct rql_index_tes
 	return RQL_OK;
 }
 
+static rql_status take_ranges(const struct rql_store_column *column, const struct rql_value_ranges *ranges,
+                              struct rql_index_test *out, struct rql_error *err)
+{
+	RQL_TRY(new_ranges(out, ranges->count, err));
+	for (uint32_t i = 0; i < ranges->count; i++) {
+		struct rql_index_range range = {ranges->ranges[i].least, ranges->ranges[i].greatest};
+		if (column->kind == RQL_STORE_REAL)
+			range = (struct rql_index_range){rql_index_of_place(range.least, true),
+			                                 rql_index_of_place(range.greatest, false)};
+		if (range.least <= range.greatest)
+			out->ranges[out->count++] = range;
+	}
+	return RQL_OK;
+}
+
 static int by_least(const void *a, const void *b)
 {
-	int64_t x = ((const struct rql_index_range *)a)->least, y = ((const struct rql_index_range *)b)->least;
+	rql_int128 x = ((const struct rql_index_range *)a)->least, y = ((const struct rql_index_range *)b)->least;
 	return (x > y) - (x < y);
 }
 
@@ -113,26 +131,33 @@ static rql_status take_list(const struct rql_value_list *list, struct rql_index_
 	return RQL_OK;
 }
 
+static bool is_wide(const struct rql_store_column *column)
+{
+	return column->kind == RQL_STORE_INTEGER && column->wide;
+}
+
 rql_status rql_index_test_make(const struct rql_store_snapshot *snapshot, const struct rql_conjunct *c,
                                struct rql_index_test *out, struct rql_error *err)
 {
 	*out = (struct rql_index_test){.column = rql_index_test_column(snapshot, c), .point = c->point};
 	const struct rql_store_column *column = &snapshot->columns[out->column];
+	out->wide = is_wide(column);
 	if (c->test == RQL_TEST_IN_CODES)
 		return take_codes(column, c->codes, out, err);
 	if (c->test == RQL_TEST_IN_RANGE)
 		return take_range(column, c->least, c->greatest, out, err);
 	if (c->test == RQL_TEST_IN_REALS)
 		return take_reals(c->real_least, c->real_greatest, out, err);
-	return take_list(&c->list, out, err);
+	return c->list.values ? take_list(&c->list, out, err) : take_ranges(column, &c->ranges, out, err);
 }
 
-rql_status rql_index_test_make_part(const struct rql_value_pairs *pairs, uint32_t part, uint32_t number,
-                                    struct rql_index_test *out, struct rql_error *err)
+rql_status rql_index_test_make_part(const struct rql_store_snapshot *snapshot, const struct rql_value_pairs *pairs,
+                                    uint32_t part, uint32_t number, struct rql_index_test *out, struct rql_error *err)
 {
 	const uint32_t count = pairs->count;
 	const struct rql_value_list list = {.count = count, .values = pairs->values[part]};
 	*out = (struct rql_index_test){.column = pairs->columns[part], .pair = number, .paired_count = count};
+	out->wide = is_wide(&snapshot->columns[out->column]);
 	RQL_TRY(take_list(&list, out, err));
 	const size_t bytes = ((size_t)count + 1) * sizeof(*out->paired);
 	if (!(out->paired = malloc(bytes)))
@@ -152,20 +177,20 @@ uint64_t rql_index_test_values(const struct rql_index_test *test)
 {
 	uint64_t sum = 0;
 	for (uint32_t i = 0; i < test->count; i++) {
-		uint64_t more = (uint64_t)test->ranges[i].greatest - (uint64_t)test->ranges[i].least;
-		sum = more < UINT64_MAX - sum ? sum + more + 1 : UINT64_MAX;
+		rql_uint128 more = (rql_uint128)test->ranges[i].greatest - (rql_uint128)test->ranges[i].least;
+		sum = more < UINT64_MAX - sum ? sum + (uint64_t)more + 1 : UINT64_MAX;
 	}
 	return sum;
 }
 
 rql_status rql_index_test_spread(struct rql_index_test *test, uint64_t values, struct rql_error *err)
 {
-	struct rql_index_test spread = {.column = test->column};
+	struct rql_index_test spread = {.column = test->column, .wide = test->wide};
 	if (values == test->count)
 		return RQL_OK;
 	RQL_TRY(new_ranges(&spread, values, err));
 	for (uint32_t i = 0; i < test->count; i++)
-		for (int64_t v = test->ranges[i].least;; v++) { /* the greatest may be the last there is */
+		for (rql_int128 v = test->ranges[i].least;; v++) { /* the greatest may be the last there is */
 			spread.ranges[spread.count++] = (struct rql_index_range){v, v};
 			if (v == test->ranges[i].greatest)
 				break;
@@ -176,7 +201,7 @@ rql_status rql_index_test_spread(struct rql_index_test *test, uint64_t values, s
 }
 
 /* ---- testing ---- */
-static bool passes(const struct rql_index_test *test, int64_t value)
+static bool passes(const struct rql_index_test *test, rql_int128 value)
 {
 	uint32_t low = 0, high = test->count; /* the first range that does not end before it */
 	while (low < high) {
@@ -189,13 +214,31 @@ static bool passes(const struct rql_index_test *test, int64_t value)
 	return low < test->count && test->ranges[low].least <= value;
 }
 
-/* Those of the first 64 rows from `first` on that have a bit. */
-static uint64_t test_word(const struct rql_index_test *test, const int64_t *values, const uint32_t *codes,
-                          uint64_t bits)
+/* 64 rows as they are decoded. */
+union word {
+	uint32_t codes[64];
+	int64_t narrow[64];
+	rql_int128 wide[64];
+};
+
+static void decode(const struct rql_store_kernels *k, const struct rql_store_view *view, uint32_t block, uint32_t first,
+                   uint32_t count, bool wide, union word *out)
+{
+	if (view->kind == RQL_STORE_CODED)
+		rql_store_decode_codes(k, view, block, first, count, out->codes);
+	else if (wide)
+		rql_store_decode_int128(k, view, block, first, count, out->wide);
+	else
+		rql_index_decode(k, view, block, first, count, out->narrow);
+}
+
+/* Those of the 64 rows that have a bit. */
+static uint64_t test_word(const struct rql_index_test *test, const union word *values, bool coded, uint64_t bits)
 {
 	for (uint64_t left = bits; left; left &= left - 1) {
-		unsigned r = (unsigned)__builtin_ctzll(left);
-		if (!passes(test, values ? values[r] : (int64_t)codes[r]))
+		const unsigned r = (unsigned)__builtin_ctzll(left);
+		const rql_int128 value = coded ? values->codes[r] : test->wide ? values->wide[r] : values->narrow[r];
+		if (!passes(test, value))
 			bits &= ~(UINT64_C(1) << r);
 	}
 	return bits;
@@ -204,11 +247,9 @@ static uint64_t test_word(const struct rql_index_test *test, const int64_t *valu
 void rql_index_test_block(const struct rql_store_kernels *k, const struct rql_store_view *view, uint32_t block,
                           const struct rql_index_test *test, uint64_t *bits)
 {
-	const bool coded = view->kind == RQL_STORE_CODED;
 	const uint32_t rows = view->blocks[block].rows;
 	uint64_t valid[1];
-	uint32_t codes[64];
-	int64_t values[64];
+	union word values;
 	for (uint32_t w = 0; w < WORDS; w++) {
 		const uint32_t count = w * 64 >= rows ? 0 : rows - w * 64 < 64 ? rows - w * 64 : 64;
 		bits[w] &= rql_rows_live(rows, w);
@@ -218,10 +259,7 @@ void rql_index_test_block(const struct rql_store_kernels *k, const struct rql_st
 		bits[w] &= valid[0];
 		if (!bits[w])
 			continue;
-		if (coded)
-			rql_store_decode_codes(k, view, block, w * 64, count, codes);
-		else
-			rql_index_decode(k, view, block, w * 64, count, values);
-		bits[w] = test_word(test, coded ? NULL : values, codes, bits[w]);
+		decode(k, view, block, w * 64, count, test->wide, &values);
+		bits[w] = test_word(test, &values, view->kind == RQL_STORE_CODED, bits[w]);
 	}
 }

@@ -9,6 +9,7 @@
 /* A row passes when its value lies in one of them; NULL does not. */
 struct rql_index_test {
 	uint32_t column, count;
+	bool wide; /* the column's values leave 64 bits */
 	struct rql_index_range *ranges; /* disjoint, ascending; malloc'ed */
 	uint32_t point;                 /* the conjunct's: one range of one value, or none where no row has it */
 	/* Of a condition on pairs: the values of both columns stand beside each other, in the tests of both. */
@@ -23,8 +24,9 @@ uint32_t rql_index_test_column(const struct rql_store_snapshot *snapshot, const 
 rql_status rql_index_test_make(const struct rql_store_snapshot *snapshot, const struct rql_conjunct *c,
                                struct rql_index_test *out, struct rql_error *err) RQL_MUST_CHECK;
 /* One of the two tests that pairs become, of which each alone says less; number: its `pair`. */
-rql_status rql_index_test_make_part(const struct rql_value_pairs *pairs, uint32_t part, uint32_t number,
-                                    struct rql_index_test *out, struct rql_error *err) RQL_MUST_CHECK;
+rql_status rql_index_test_make_part(const struct rql_store_snapshot *snapshot, const struct rql_value_pairs *pairs,
+                                    uint32_t part, uint32_t number, struct rql_index_test *out,
+                                    struct rql_error *err) RQL_MUST_CHECK;
 void rql_index_test_free(struct rql_index_test *test);
 /* Values in all ranges, at most UINT64_MAX. */
 uint64_t rql_index_test_values(const struct rql_index_test *test);

@@ -86,7 +86,7 @@ static void lay_conditions(const struct rql_prepared *p, const struct rql_column
 		const struct rql_store_column *column = &probe->form->columns[from->probe];
 		join->conditions[join->condition_count++] = (struct rql_join_condition){
 			.test = tests[from->test],
-			.real = column->kind == RQL_STORE_REAL,
+			.real = column->kind == RQL_STORE_REAL && !from->canonical,
 			.probe = lay_column(&join->probe, rql_form_bits(column), field_of(probe, from->probe), nowhere),
 			.build = from->build == RQL_PAIR_TRUE ? RQL_JOIN_TRUE
 			                                      : lay_column(&join->build, rql_form_bits(&build->form->columns[from->build]),

@@ -469,7 +469,7 @@ static uint32_t key_of_value(struct rql_scan_coder *c, const struct rql_scan_par
                              uint32_t valid)
 {
 	struct rql_bounds b = rql_scan_code_bounds(&v);
-	bool inside = b.low >= part->least && b.high < (rql_int128)part->least + part->key.key_count;
+	bool inside = !part->real && b.low >= part->least && b.high < (rql_int128)part->least + part->key.key_count;
 	enum rql_spirv_type type = c->group32 ? RQL_SPIRV_U32 : RQL_SPIRV_U64;
 	if (inside && c->group32 && rql_scan_code_has32(&v))
 		return part->least ? OP2(c, SUB, U32, v.id, param32(c, (uint64_t)part->least)) : v.id;
@@ -485,12 +485,30 @@ static uint32_t key_of_value(struct rql_scan_coder *c, const struct rql_scan_par
 	return rql_spirv_select(&c->m, type, known, key, zero);
 }
 
+/* rql_real_code of a double. */
+static struct rql_scan_value code_of_real(struct rql_scan_coder *c, struct rql_scan_value v)
+{
+	const uint64_t sign = UINT64_C(1) << 63, infinite = UINT64_C(0x7ff0000000000000);
+	v = rql_scan_code_convert(c, v, RQL_LANE_F64);
+	uint32_t bits = OP1(c, BITCAST, U64, v.id);
+	uint32_t negative = OP2(c, SHIFT_RIGHT, U64, bits, rql_spirv_u64(&c->m, 63));
+	uint32_t turned = OP2(c, OR, U64, OP2(c, SUB, U64, rql_spirv_u64(&c->m, 0), negative), rql_spirv_u64(&c->m, sign));
+	uint32_t code = OP2(c, SUB, U64, OP2(c, XOR, U64, bits, turned), rql_spirv_u64(&c->m, RQL_REAL_CODE_PLACE));
+	uint32_t size = OP2(c, AND, U64, bits, rql_spirv_u64(&c->m, ~sign));
+	uint32_t nan = OP2(c, U_LESS, BOOL, rql_spirv_u64(&c->m, infinite), size);
+	code = rql_spirv_select(&c->m, RQL_SPIRV_U64, nan,
+	                        OP2(c, ADD, U64, negative, rql_spirv_u64(&c->m, RQL_REAL_CODE_NAN)), code);
+	return (struct rql_scan_value){.id = code, .valid = v.valid, .kind = RQL_LANE_I64};
+}
+
 /* The part's key code. */
 static uint32_t code_key(struct rql_scan_coder *c, const struct rql_scan_part *part)
 {
 	struct rql_scan_value v = rql_scan_code_source(c, &part->source);
 	bool coded = part->source.kind == RQL_SOURCE_COLUMN &&
 	             c->plan->scan->columns[c->plan->scan->column_of[part->source.index]].kind == RQL_STORE_CODED;
+	if (part->real)
+		v = code_of_real(c, v);
 	uint32_t key, valid = coded ? 0 : v.valid;
 	enum rql_spirv_type type = c->group32 ? RQL_SPIRV_U32 : RQL_SPIRV_U64;
 	if (part->key_of_code) {

@@ -19,6 +19,22 @@
 /* Hash tables lie in huge pages, which are had at a quarter of the price. */
 #define FRESH_HASHED_BYTE_NS 0.06
 
+/* Key codes of reals are far more than there are values. */
+static double groups_possible(const struct rql_scan *scan)
+{
+	double groups = 1;
+	bool reals = false;
+	for (uint32_t p = 0; p < scan->part_count; p++) {
+		const struct rql_scan_part *part = &scan->parts[p];
+		double codes = (double)part->key.key_count;
+		if (part->real && part->source.kind == RQL_SOURCE_COLUMN)
+			codes = fmin(codes, rql_store_distinct(scan->store, scan->snapshot, part->source.index) + 1);
+		reals |= part->real;
+		groups *= codes;
+	}
+	return reals ? fmin(groups, (double)scan->layout.group_count) : (double)scan->layout.group_count;
+}
+
 void rql_scan_estimate(struct rql_scan *scan, struct rql_sample *sample)
 {
 	struct rql_sample own = {0}, *taken = sample ? sample : &own;
@@ -33,7 +49,7 @@ void rql_scan_estimate(struct rql_scan *scan, struct rql_sample *sample)
 		step->run = taken->runs[s];
 	}
 	/* Passing rows thrown into the groups at random leave some of them empty. */
-	double rows = scan->pass * (double)scan->snapshot->rows, groups = (double)scan->layout.group_count;
+	double rows = scan->pass * (double)scan->snapshot->rows, groups = groups_possible(scan);
 	scan->rows_out = scan->layout.scalar ? 1 : groups * -expm1(-rows / groups);
 	scan->layout.hashed = scan->layout.wide || rql_groups_should_hash(&scan->layout, scan->rows_out);
 }

@@ -423,6 +423,12 @@ static bool codes_of_values(const struct rql_scan_part *part, const int64_t *val
 	return fits;
 }
 
+static void codes_of_reals(const double *values, uint32_t n, int64_t *codes)
+{
+	for (uint32_t i = 0; i < n; i++)
+		codes[i] = (int64_t)rql_real_code(values[i]);
+}
+
 static bool codes_of_codes(const struct rql_scan_part *part, const uint32_t *from, uint32_t n, uint64_t *codes)
 {
 	bool fits = true;
@@ -457,6 +463,13 @@ static bool program_codes(struct rql_scan_worker *w, const struct rql_scan_part 
 	struct rql_lanes lanes = rql_program_result(w->states[s->index], s->result);
 	enum rql_lane_kind kind = w->scan->programs[s->index].program->results[s->result].kind;
 	int64_t values[RQL_VECTOR_ROWS];
+	if (part->real) {
+		double reals[RQL_VECTOR_ROWS];
+		if (kind == RQL_LANE_F32)
+			convert(lanes.data, kind, n, reals, RQL_LANE_F64);
+		codes_of_reals(kind == RQL_LANE_F32 ? reals : lanes.data, n, values);
+		return codes_of_values(part, values, NULL, lanes.valid, n, codes);
+	}
 	if (kind == RQL_LANE_I32)
 		return codes_of_values(part, NULL, lanes.data, lanes.valid, n, codes);
 	if (kind != RQL_LANE_BOOL)
@@ -490,6 +503,11 @@ static bool part_codes(struct rql_scan_worker *w, const struct rql_scan_part *pa
 		const uint32_t *narrow = (const uint32_t *)loaded->data + first;
 		return part->plain || part->key_of_code ? codes_of_codes(part, narrow, n, codes)
 		                                        : codes_of_values(part, NULL, (const int32_t *)narrow, NULL, n, codes);
+	}
+	if (part->real) {
+		int64_t reals[RQL_VECTOR_ROWS];
+		codes_of_reals((const double *)loaded->data + first, n, reals);
+		return codes_of_values(part, reals, NULL, valid, n, codes);
 	}
 	return codes_of_values(part, (const int64_t *)loaded->data + first, NULL, valid, n, codes);
 }

@@ -410,6 +410,7 @@ static rql_status bind_part(struct binding *b, const struct rql_group_key *key, 
 	bool coded = about.kind == RQL_MEASURE_CODE, join = about.source.kind == RQL_SOURCE_LOOKUP;
 	*part = (struct rql_scan_part){
 		.source = about.source, .least = key->least, .key.key_count = key->key_count, .null_key = key->null_key};
+	part->real = key->real;
 	if (key->wide_count) {
 		part->key.wide = true;
 		part->key.key_count = key->wide_count;
@@ -418,8 +419,10 @@ static rql_status bind_part(struct binding *b, const struct rql_group_key *key, 
 	if (part->key.key_count == 0 || (key->wide_count && (key->key_count || key->key_of_code)) ||
 	    (key->null_key != RQL_NONE && part->null_key >= part->key.key_count))
 		return wrong(b, "a group key without room", g);
-	if (about.kind == RQL_MEASURE_REAL || about.from == RQL_LANE_I128)
+	if (about.from == RQL_LANE_I128)
 		return rql_error_set(b->err, RQL_ERROR_UNSUPPORTED, "group key %u is no integer of up to 64 bits", g);
+	if (key->real != (about.kind == RQL_MEASURE_REAL) || (key->real && key->key_of_code))
+		return wrong(b, "a group key that is another kind of number", g);
 	if (about.nullable && !coded && key->null_key == RQL_NONE && !joins)
 		return wrong(b, "a group key can be NULL and has no key for it", g);
 	part->plain = about.source.kind == RQL_SOURCE_COLUMN && coded && !key->key_of_code && key->least == 0 &&

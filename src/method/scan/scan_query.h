@@ -54,6 +54,7 @@ struct rql_scan_part {
 	uint64_t null_key;
 	struct rql_groups_key key; /* fewer codes than the request's where conditions leave fewer (scan_narrow.c) */
 	bool plain;                /* the code of a coded column, as it is */
+	bool real;                 /* the value is that of a real (rql_group_key.real) */
 };
 
 /* ---- aggregates ---- */

@@ -117,7 +117,7 @@ static uint64_t test_packed(const struct rql_sieve_test *t, const struct rql_sto
 	uint64_t kept = 0;
 	for (uint64_t left = bits; left; left &= left - 1) {
 		const unsigned r = (unsigned)__builtin_ctzll(left);
-		const uint64_t key = rql_sieve_key_of(t->view, block->base[0] + rql_packed_field(&packed, first + r));
+		const uint64_t key = rql_sieve_packed_key(t->view, block, &packed, first + r);
 		kept |= (uint64_t)rql_sieve_passes(&t->predicate, key) << r;
 	}
 	return kept;

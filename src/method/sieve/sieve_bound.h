@@ -5,7 +5,7 @@
 #ifndef RQL_METHOD_SIEVE_SIEVE_BOUND_H
 #define RQL_METHOD_SIEVE_SIEVE_BOUND_H
 
-#include "method/sieve/sieve_sorted.h"
+#include "method/sieve/sieve_axis.h"
 
 /* Predicates of more ranges are decided by values. */
 #define RQL_SIEVE_OPEN_RANGES_MOST 4u

@@ -1,49 +1,108 @@
-/* Rows sorted by their cell, and cells cut into pieces. */
+/* Rows sorted by their cell on the device, and cells cut into pieces. */
 #include "method/sieve/sieve_cells.h"
 
 #include <stdlib.h>
 #include "geometry/matrix.h"
-#include "util/sort.h"
+#include "method/sieve/sieve_kernels.h"
+#include "method/sieve/sieve_places.h"
+#include "primitive/primitive.h"
+#include "shaders/method/sieve/sieve_cell.comp.h"
 
-#define ROW_BITS 22u
+#define WORKGROUP 128u
 #define UNIT_BITS 10u /* x is made no longer than the other axes times this many halvings */
 
+static const struct rql_kernel cell_kernel = {
+	.name = "sieve.cell",
+	.spirv = rql_spv_sieve_cell_comp,
+	.spirv_bytes = sizeof(rql_spv_sieve_cell_comp),
+	.args_bytes = sizeof(struct rql_sieve_cell_args),
+};
+
 struct cutting {
-	const uint32_t *bins;
 	struct rql_sieve_space *space;
 	uint32_t axis_count, piece; /* rows of one */
-	uint64_t sizes[RQL_SIEVE_AXES];
-	const uint64_t *words; /* [rows]: cell << ROW_BITS | row, ascending */
+	uint64_t sizes[RQL_SIEVE_AXES], all; /* cells that there are */
+	const uint64_t *cells; /* [rows]: ascending */
 	uint64_t rows;
 };
 
-static uint64_t cell_of(const struct cutting *c, uint64_t row)
+/* ---- sorting ---- */
+enum { ROWS, CELLS, SORTED, TEMP, BACK, BUFFERS };
+struct sorting {
+	const struct cutting *c;
+	struct rql_device *gpu;
+	struct rql_buffer *bins, *order, *buffers[BUFFERS];
+	uint32_t numbers;
+};
+
+static rql_status room(struct sorting *s, unsigned buffer, uint64_t bytes, enum rql_memory memory,
+                       struct rql_error *err)
 {
-	uint64_t cell = 0;
-	for (uint32_t a = 0; a < c->axis_count; a++)
-		cell = cell * c->sizes[a] + c->bins[row * c->axis_count + a];
-	return cell;
+	return rql_buffer_new(s->gpu, bytes, memory, "sorting the cells of a sieve", &s->buffers[buffer], err);
 }
 
-static rql_status sort_rows(struct cutting *c, const struct rql_store_segment *segment, struct rql_mem *mem,
+static rql_status record_cells(const struct sorting *s, struct rql_commands *commands, struct rql_error *err)
+{
+	const uint32_t group = s->gpu->limits.group_size < WORKGROUP ? s->gpu->limits.group_size : WORKGROUP;
+	const struct rql_sieve_cell_args args = {.places = s->bins->address,
+	                                         .rows = s->buffers[ROWS]->address,
+	                                         .cells = s->buffers[CELLS]->address,
+	                                         .all = s->c->all,
+	                                         .count = s->numbers,
+	                                         .axis_count = s->c->axis_count,
+	                                         .size_y = (uint32_t)s->c->sizes[1],
+	                                         .size_z = (uint32_t)s->c->sizes[2]};
+	const struct rql_use uses[] = {
+		{s->buffers[CELLS], RQL_WRITE}, {s->bins, RQL_READ}, {s->buffers[ROWS], RQL_READ}};
+	const struct rql_pipeline *pipeline;
+	RQL_TRY(rql_pipeline_get(s->gpu, &cell_kernel, &group, 1, &pipeline, err));
+	rql_record_dispatch(commands, "sieve cells", pipeline, &args, (s->numbers + UINT64_C(1) * group - 1) / group, uses,
+	                    3);
+	return RQL_OK;
+}
+
+/* What is no row is behind all cells, and is left there. */
+static rql_status record(struct sorting *s, struct rql_commands *commands, struct rql_error *err)
+{
+	struct rql_sort sort = {.key_bits = 64,
+	                        .value_bits = 32,
+	                        .high_bit = 64u - (uint32_t)__builtin_clzll(s->c->all),
+	                        .count = s->numbers,
+	                        .keys_in = {s->buffers[CELLS], 0},
+	                        .keys_out = {s->buffers[SORTED], 0},
+	                        .values_out = {s->order, 0}};
+	RQL_TRY(room(s, TEMP, rql_sort_temp_bytes(&sort), RQL_MEMORY_DEVICE, err));
+	sort.temp = (struct rql_span){s->buffers[TEMP], 0};
+	RQL_TRY(record_cells(s, commands, err));
+	RQL_TRY(rql_record_sort(commands, &sort, err));
+	rql_record_copy(commands, s->buffers[SORTED], 0, s->buffers[BACK], 0, s->c->rows * sizeof(uint64_t));
+	return RQL_OK;
+}
+
+static rql_status sort_rows(struct sorting *s, const struct rql_store_segment *segment, struct rql_progress *progress,
                             struct rql_error *err)
 {
-	uint64_t *words, *spare;
-	RQL_TRY(RQL_MEM_ARRAY(mem, words, segment->rows + 1, err));
-	RQL_TRY(RQL_MEM_ARRAY(mem, spare, segment->rows + 1, err));
-	for (uint32_t b = 0; b < segment->blocks; b++)
-		for (uint32_t r = 0; r < segment->columns[0].blocks[b].rows; r++) {
-			const uint64_t row = (uint64_t)b * RQL_STORE_BLOCK + r;
-			words[c->rows++] = cell_of(c, row) << ROW_BITS | row;
-		}
-	c->words = rql_sort_words(words, spare, c->rows, ROW_BITS);
-	return RQL_OK;
+	struct rql_commands *commands = NULL;
+	RQL_TRY(rql_sieve_block_rows(segment, s->gpu, &s->buffers[ROWS], err));
+	RQL_TRY(room(s, CELLS, s->numbers * sizeof(uint64_t), RQL_MEMORY_DEVICE, err));
+	RQL_TRY(room(s, SORTED, s->numbers * sizeof(uint64_t), RQL_MEMORY_DEVICE, err));
+	RQL_TRY(room(s, BACK, s->c->rows * sizeof(uint64_t), RQL_MEMORY_READBACK, err));
+	RQL_TRY(rql_commands_new(s->gpu, 0, &commands, err));
+	return rql_commands_finish(commands, record(s, commands, err), progress, NULL, err);
+}
+
+/* ---- cutting ---- */
+static void bins_of(const struct cutting *c, uint64_t at, uint32_t bins[RQL_SIEVE_AXES])
+{
+	uint64_t cell = c->cells[at];
+	for (uint32_t a = c->axis_count; a-- > 0; cell /= c->sizes[a])
+		bins[a] = (uint32_t)(cell % c->sizes[a]);
 }
 
 static uint64_t end_of(const struct cutting *c, uint64_t at)
 {
-	const uint64_t cell = c->words[at] >> ROW_BITS;
-	while (at < c->rows && c->words[at] >> ROW_BITS == cell)
+	const uint64_t cell = c->cells[at];
+	while (at < c->rows && c->cells[at] == cell)
 		at++;
 	return at;
 }
@@ -51,10 +110,11 @@ static uint64_t end_of(const struct cutting *c, uint64_t at)
 /* How many pieces all cells have, and the fullest at each place. */
 static uint64_t count_pieces(struct cutting *c)
 {
+	uint32_t bins[RQL_SIEVE_AXES];
 	uint64_t pieces = 0, end;
 	c->space->pieces = 1;
 	for (uint64_t at = 0; at < c->rows; at = end) {
-		const uint32_t *bins = c->bins + (c->words[at] & ((1u << ROW_BITS) - 1)) * c->axis_count;
+		bins_of(c, at, bins);
 		end = end_of(c, at);
 		const uint32_t here = (uint32_t)((end - at + c->piece - 1) / c->piece);
 		pieces += here;
@@ -68,9 +128,10 @@ static uint64_t count_pieces(struct cutting *c)
 
 static void cut_cells(const struct cutting *c, struct rql_sieve_cells *out)
 {
+	uint32_t bins[RQL_SIEVE_AXES];
 	uint64_t end;
 	for (uint64_t at = 0; at < c->rows; at = end) {
-		const uint32_t *bins = c->bins + (c->words[at] & ((1u << ROW_BITS) - 1)) * c->axis_count;
+		bins_of(c, at, bins);
 		end = end_of(c, at);
 		for (uint64_t first = at; first < end; first += c->piece) {
 			uint32_t *place = out->places + (uint64_t)out->count * c->axis_count;
@@ -80,8 +141,6 @@ static void cut_cells(const struct cutting *c, struct rql_sieve_cells *out)
 		}
 	}
 	out->starts[out->count] = (uint32_t)c->rows;
-	for (uint64_t i = 0; i < c->rows; i++)
-		out->order[i] = (uint32_t)(c->words[i] & ((1u << ROW_BITS) - 1));
 }
 
 /* Rays run along y and z. */
@@ -97,30 +156,60 @@ static float unit_of(const struct cutting *c)
 	return 1.0f / (float)(1u << bits);
 }
 
-rql_status rql_sieve_cells_make(const uint32_t *bins, const struct rql_store_segment *segment,
-                                struct rql_sieve_space *space, struct rql_mem *mem, struct rql_sieve_cells *out,
-                                struct rql_error *err)
+static rql_status cut(struct cutting *c, struct rql_mem *mem, struct rql_sieve_cells *out, struct rql_error *err)
 {
-	struct cutting c = {.bins = bins, .space = space, .axis_count = space->axis_count, .piece = RQL_SIEVE_PIECE};
+	struct rql_sieve_space *space = c->space;
 	uint64_t pieces;
+	while ((pieces = count_pieces(c)) && c->sizes[0] * space->pieces > RQL_MATRIX_SIZE - 2) {
+		c->piece *= 2; /* the fullest cell would not fit x */
+		for (uint32_t a = 0; a < c->axis_count; a++)
+			memset(space->pieces_of[a], 0, c->sizes[a] * sizeof(*space->pieces_of[a]));
+	}
+	space->unit_x = unit_of(c);
+	out->rows = c->rows;
+	RQL_TRY(RQL_MEM_ARRAY(mem, out->starts, pieces + 1, err));
+	RQL_TRY(RQL_MEM_ARRAY(mem, out->places, pieces * c->axis_count + 1, err));
+	cut_cells(c, out);
+	return RQL_OK;
+}
+
+static rql_status sort_and_cut(struct sorting *s, struct cutting *c, const struct rql_store_segment *segment,
+                               struct rql_progress *progress, struct rql_mem *mem, struct rql_sieve_cells *out,
+                               struct rql_error *err)
+{
+	rql_status status = sort_rows(s, segment, progress, err);
+	c->cells = status == RQL_OK ? s->buffers[BACK]->map : NULL;
+	if (status == RQL_OK)
+		status = cut(c, mem, out, err);
+	for (unsigned b = 0; b < BUFFERS; b++)
+		rql_buffer_free(s->buffers[b]);
+	return status;
+}
+
+rql_status rql_sieve_cells_make(struct rql_buffer *bins, const struct rql_store_segment *segment,
+                                struct rql_device *gpu, struct rql_progress *progress, struct rql_sieve_space *space,
+                                struct rql_mem *mem, struct rql_sieve_cells *out, struct rql_error *err)
+{
+	struct cutting c = {.space = space,
+	                    .axis_count = space->axis_count,
+	                    .piece = RQL_SIEVE_PIECE,
+	                    .all = 1,
+	                    .rows = segment->rows};
+	struct sorting s = {.c = &c, .gpu = gpu, .bins = bins, .numbers = rql_sieve_numbers(segment)};
 	*out = (struct rql_sieve_cells){0};
 	for (uint32_t a = 0; a < c.axis_count; a++) {
 		c.sizes[a] = space->axes[a].size + UINT64_C(1);
+		c.all *= c.sizes[a];
 		space->pieces_of[a] = calloc(c.sizes[a], sizeof(*space->pieces_of[a]));
 		if (!space->pieces_of[a])
 			return rql_error_memory(err, c.sizes[a] * sizeof(*space->pieces_of[a]), "cells of a sieve");
 	}
-	RQL_TRY(sort_rows(&c, segment, mem, err));
-	while ((pieces = count_pieces(&c)) && c.sizes[0] * space->pieces > RQL_MATRIX_SIZE - 2) {
-		c.piece *= 2; /* the fullest cell would not fit x */
-		for (uint32_t a = 0; a < c.axis_count; a++)
-			memset(space->pieces_of[a], 0, c.sizes[a] * sizeof(*space->pieces_of[a]));
-	}
-	space->unit_x = unit_of(&c);
-	out->rows = c.rows;
-	RQL_TRY(RQL_MEM_ARRAY(mem, out->starts, pieces + 1, err));
-	RQL_TRY(RQL_MEM_ARRAY(mem, out->order, c.rows + 1, err));
-	RQL_TRY(RQL_MEM_ARRAY(mem, out->places, pieces * c.axis_count + 1, err));
-	cut_cells(&c, out);
-	return RQL_OK;
+	RQL_TRY(rql_buffer_new(gpu, s.numbers * sizeof(uint32_t), RQL_MEMORY_DEVICE, "cells of a sieve's space", &s.order,
+	                       err));
+	rql_status status = sort_and_cut(&s, &c, segment, progress, mem, out, err);
+	if (status == RQL_OK)
+		out->order = s.order;
+	else
+		rql_buffer_free(s.order);
+	return status;
 }

@@ -5,15 +5,16 @@
 #include "method/sieve/sieve_space.h"
 
 struct rql_sieve_cells {
-	uint32_t count;    /* pieces */
+	uint32_t count;           /* pieces */
 	uint64_t rows;
-	uint32_t *starts;  /* [count + 1]: into order */
-	uint32_t *order;   /* [rows]: rows of the segment */
-	uint32_t *places;  /* [count][axis_count]: the bins, x times the space's pieces and the piece's number in its cell */
+	uint32_t *starts;         /* [count + 1]: into order */
+	uint32_t *places;         /* [count][axis_count]: the bins; x times the space's pieces, plus its cell's piece */
+	struct rql_buffer *order; /* uint32_t[rows, and more]: rows of the segment, on the device */
 };
-/* bins: [rows of the segment by number][axis_count]. Sets the space's pieces, pieces_of and unit_x. Memory is of mem. */
-rql_status rql_sieve_cells_make(const uint32_t *bins, const struct rql_store_segment *segment,
-                                struct rql_sieve_space *space, struct rql_mem *mem, struct rql_sieve_cells *out,
-                                struct rql_error *err) RQL_MUST_CHECK;
+/* bins: uint32_t[numbers][axis_count] on the GPU, as places are (sieve_places.h). The device sorts the rows, the CPU cuts
+ * what is sorted. Sets the space's pieces, pieces_of and unit_x. Memory is of mem, but order's. */
+rql_status rql_sieve_cells_make(struct rql_buffer *bins, const struct rql_store_segment *segment,
+                                struct rql_device *gpu, struct rql_progress *progress, struct rql_sieve_space *space,
+                                struct rql_mem *mem, struct rql_sieve_cells *out, struct rql_error *err) RQL_MUST_CHECK;
 
 #endif

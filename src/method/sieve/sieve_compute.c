@@ -39,33 +39,42 @@ static double refine_ns(const struct rql_prepared *p, const struct rql_device *d
 	return p->gpu->refine == RQL_SIEVE_POSITIONS ? device->profile.pass_ns : 0;
 }
 
-static const struct rql_sieve_unit unit = {
-	.unit = RQL_UNIT_COMPUTE, .place = place, .record = rql_sieve_record_lists, .refine_ns = refine_ns};
-
-static enum rql_offer offer(const struct rql_request *request, const struct rql_device *device, const char **reason)
-{
-	(void)reason;
-	return rql_sieve_gpu_offer(request, device, &unit);
-}
-
-static rql_status prepare(const struct rql_request *request, struct rql_device *device, struct rql_prepared **out,
-                          struct rql_error *err)
-{
-	return rql_sieve_gpu_prepare(request, device, &unit, out, err);
-}
-
-extern const struct rql_method rql_method_sieve_compute;
-const struct rql_method rql_method_sieve_compute = {
-	.name = "sieve",
-	.description = "rows by conjunctions of predicates: nested bit vectors, then the values at their bounds",
-	.paper = "RTScan (PVLDB 17(6)), section 4.3; Chan and Ioannidis (SIGMOD 1998); BinDex (SIGMOD 2020)",
-	.unit = RQL_UNIT_COMPUTE,
-	.reads = RQL_READS_STORE,
-	.gives = 1u << RQL_PORT_ROWS,
-	.offer = offer,
-	.prepare = prepare,
-	.price = rql_sieve_gpu_price,
-	.stage = rql_sieve_gpu_stage,
-	.free = rql_sieve_gpu_free,
-	.bytes = rql_sieve_gpu_bytes,
-};
+/* The unit three times. The first answers by what forms ask for. The others are there for forms that leave it to RayQL:
+ * the planner prices all of them, with the room that each needs, and takes the cheapest. */
+#define SIEVE_ON_COMPUTE(NAME, VARIANT, AUTOMATIC, ONLY)                                                               \
+	static const struct rql_sieve_unit NAME##_unit = {.unit = RQL_UNIT_COMPUTE,                                       \
+	                                                  .automatic = AUTOMATIC,                                           \
+	                                                  .only_automatic = ONLY,                                           \
+	                                                  .place = place,                                                   \
+	                                                  .record = rql_sieve_record_lists,                                 \
+	                                                  .refine_ns = refine_ns};                                          \
+	static enum rql_offer NAME##_offer(const struct rql_request *request, const struct rql_device *device,            \
+	                                   const char **reason)                                                            \
+	{                                                                                                                  \
+		(void)reason;                                                                                                  \
+		return rql_sieve_gpu_offer(request, device, &NAME##_unit);                                                     \
+	}                                                                                                                  \
+	static rql_status NAME##_prepare(const struct rql_request *request, struct rql_device *device,                    \
+	                                 struct rql_prepared **out, struct rql_error *err)                                 \
+	{                                                                                                                  \
+		return rql_sieve_gpu_prepare(request, device, &NAME##_unit, out, err);                                         \
+	}                                                                                                                  \
+	extern const struct rql_method rql_method_sieve_##NAME;                                                            \
+	const struct rql_method rql_method_sieve_##NAME = {                                                                \
+		.name = "sieve",                                                                                               \
+		.variant = VARIANT,                                                                                            \
+		.description = "rows by conjunctions of predicates: nested bit vectors, then the values at their bounds",      \
+		.paper = "RTScan (PVLDB 17(6)), section 4.3; Chan and Ioannidis (SIGMOD 1998); BinDex (SIGMOD 2020)",          \
+		.unit = RQL_UNIT_COMPUTE,                                                                                      \
+		.reads = RQL_READS_STORE,                                                                                      \
+		.gives = 1u << RQL_PORT_ROWS,                                                                                  \
+		.offer = NAME##_offer,                                                                                         \
+		.prepare = NAME##_prepare,                                                                                     \
+		.price = rql_sieve_gpu_price,                                                                                  \
+		.stage = rql_sieve_gpu_stage,                                                                                  \
+		.free = rql_sieve_gpu_free,                                                                                    \
+		.bytes = rql_sieve_gpu_bytes,                                                                                  \
+	}
+SIEVE_ON_COMPUTE(compute, NULL, RQL_SIEVE_VALUES, false);
+SIEVE_ON_COMPUTE(positions, "sieve by positions", RQL_SIEVE_POSITIONS, true);
+SIEVE_ON_COMPUTE(blocks, "sieve by blocks", RQL_SIEVE_BLOCKS, true);

@@ -32,8 +32,8 @@ static double guess(const struct rql_store_column *column, const struct rql_siev
 	if (column->kind == RQL_STORE_CODED) {
 		high = (double)column->dimension->count;
 	} else if (column->kind == RQL_STORE_INTEGER) {
-		low = (double)rql_sieve_integer_key(column->type, (uint64_t)column->least);
-		high = (double)rql_sieve_integer_key(column->type, (uint64_t)column->greatest);
+		low = (double)rql_sieve_value_key(column->type, column->least);
+		high = (double)rql_sieve_value_key(column->type, column->greatest);
 	} else {
 		return GUESS_SHARE;
 	}
@@ -132,7 +132,10 @@ static rql_status expect_segment(struct rql_prepared *p, uint32_t segment, struc
 		} else if (gpu && rql_sieve_placed_there(s, &p->of[t], gpu)) {
 			RQL_TRY(expect_placed(p, segment, t, gpu, arena, &e, err));
 		} else {
-			e = (struct expected){.sure = guess(column, &p->predicates[t], (double)p->snapshot->rows),
+			const double share = guess(column, &p->predicates[t], (double)p->snapshot->rows);
+			const double bins = rql_sieve_bins_most(&p->of[t].sieve), open = fmin(p->predicates[t].count / bins, share);
+			e = (struct expected){.sure = share - open / 2,
+			                      .maybe = open,
 			                      .reads = 3,
 			                      .positions = rql_sieve_has_positions(&p->of[t].sieve)};
 			p->missing += (double)s->rows;

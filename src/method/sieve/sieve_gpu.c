@@ -16,6 +16,8 @@
 #define WORDS_PART 0.1
 #define BLOCKS_PART 0.2
 #define OPEN_BYTES 6.0    /* of a row between a bound and its vector, by blocks */
+#define LISTED_BYTES (4 + 2 * LINE_BYTES) /* by positions: its number, its key and another one */
+#define MADE_PASSES 20.0 /* what a sort on the device moves, of the bytes that it leaves */
 #define SHORT_RAYS 4u    /* of a matrix, of which so many take as long as one of others: they all are one submission */
 /* DRAWN: pixels of a row of the image, each of 32 rows of the table. */
 #define IMAGE_WIDTH 2048u
@@ -178,9 +180,10 @@ static rql_status place_segment(struct rql_sieve_gpu *gpu, uint32_t segment, str
 static rql_status select_pipeline(const struct rql_sieve_gpu *gpu, bool counting, const struct rql_pipeline **out,
                                   struct rql_error *err)
 {
-	const uint32_t constants[] = {gpu->workgroup, counting, gpu->two};
+	const uint32_t together = gpu->select_count < RQL_SIEVE_BLOCK_TESTS ? gpu->select_count : RQL_SIEVE_BLOCK_TESTS;
+	const uint32_t constants[] = {gpu->workgroup, counting, gpu->asks, together};
 	const bool blocks = gpu->refine == RQL_SIEVE_BLOCKS;
-	return rql_pipeline_get(gpu->stage.device, blocks ? &blocks_kernel : &select_kernel, constants, blocks ? 3 : 2, out,
+	return rql_pipeline_get(gpu->stage.device, blocks ? &blocks_kernel : &select_kernel, constants, blocks ? 4 : 2, out,
 	                        err);
 }
 
@@ -382,6 +385,14 @@ static const struct rql_stage_ops ops = {.place = place,
                                          .bytes = context_bytes};
 
 /* ---- preparing ---- */
+/* Is a form's predicate refined as the request is? */
+static bool is_open_form(const struct rql_sieve_gpu *gpu, enum rql_sieve_refine form)
+{
+	const bool apart = rql_sieve_has_order(gpu->refine) || gpu->refine == RQL_SIEVE_BLOCKS ||
+	                   rql_sieve_is_traced(gpu->refine);
+	return apart && (form == gpu->refine || (form == RQL_SIEVE_AUTO && gpu->refine == gpu->unit->automatic));
+}
+
 /* Predicates that are refined by themselves, and groups of three of them and what is left (RTScan 4.1.1, 4.4.5). */
 static rql_status group_predicates(struct rql_sieve_gpu *gpu, struct rql_error *err)
 {
@@ -392,8 +403,7 @@ static rql_status group_predicates(struct rql_sieve_gpu *gpu, struct rql_error *
 	if (!gpu->open || !gpu->groups)
 		return rql_error_memory(err, p->count * sizeof(*gpu->groups), "predicates");
 	for (uint32_t k = 0; k < p->count; k++) {
-		gpu->open[k] = (rql_sieve_has_order(gpu->refine) || gpu->refine == RQL_SIEVE_BLOCKS || rql_sieve_is_traced(gpu->refine)) &&
-		               p->of[k].sieve.refine == gpu->refine && p->predicates[k].count <= RQL_SIEVE_OPEN_RANGES_MOST;
+		gpu->open[k] = is_open_form(gpu, p->of[k].sieve.refine) && p->predicates[k].count <= RQL_SIEVE_OPEN_RANGES_MOST;
 		gpu->select_count += !gpu->open[k] || rql_sieve_takes_vectors(gpu->refine);
 		if (!gpu->open[k] || !rql_sieve_is_traced(gpu->refine))
 			continue;
@@ -405,12 +415,13 @@ static rql_status group_predicates(struct rql_sieve_gpu *gpu, struct rql_error *
 	return RQL_OK;
 }
 
-/* Bytes of the device's memory that are wanted, and those that are not there yet. */
-static void count_placed(const struct rql_prepared *p, uint64_t *missing, uint64_t *all)
+/* Bytes of the device's memory that are wanted, those that are not there yet, and so many of these that the device makes
+ * by itself. */
+static void count_placed(const struct rql_prepared *p, uint64_t *made, uint64_t *missing, uint64_t *all)
 {
 	const struct rql_sieve_gpu *gpu = p->gpu;
 	const struct rql_device *device = gpu->stage.device;
-	*missing = *all = 0;
+	*made = *missing = *all = 0;
 	for (uint32_t s = 0; s < p->snapshot->segment_count; s++) {
 		const struct rql_store_segment *segment = &p->snapshot->segments[s];
 		for (uint32_t k = 0; k < p->count; k++) {
@@ -419,9 +430,9 @@ static void count_placed(const struct rql_prepared *p, uint64_t *missing, uint64
 			const bool by_blocks = gpu->open[k] && gpu->refine == RQL_SIEVE_BLOCKS;
 			const uint64_t blocks = by_blocks ? rql_sieve_blocks_bound(p->snapshot, s, &p->of[k], device) : 0;
 			*all += bytes + order + blocks;
-			*missing += blocks && !rql_sieve_blocks_there(segment, &p->of[k], device) ? blocks : 0;
+			*made += blocks && !rql_sieve_blocks_there(segment, &p->of[k], device) ? blocks : 0;
+			*made += order && !rql_sieve_order_there(segment, &p->of[k], device) ? order : 0;
 			*missing += rql_sieve_placed_there(segment, &p->of[k], device) ? 0 : bytes;
-			*missing += order && !rql_sieve_order_there(segment, &p->of[k], device) ? order : 0;
 		}
 		for (uint32_t g = 0; g < gpu->group_count; g++) {
 			struct rql_index_of of[RQL_SIEVE_AXES];
@@ -431,6 +442,7 @@ static void count_placed(const struct rql_prepared *p, uint64_t *missing, uint64
 			*missing += rql_sieve_space_there(segment, of, gpu->groups[g].count, device) ? 0 : bytes;
 		}
 	}
+	*missing += *made;
 }
 
 void rql_sieve_gpu_free(struct rql_prepared *p)
@@ -460,6 +472,7 @@ static rql_status open_gpu(struct rql_prepared *p, struct rql_device *device, co
 	gpu->cpu = (struct rql_device *)(uintptr_t)device->host;
 	gpu->unit = unit;
 	gpu->refine = p->count ? p->of[0].sieve.refine : RQL_SIEVE_VALUES;
+	gpu->refine = gpu->refine == RQL_SIEVE_AUTO ? unit->automatic : gpu->refine;
 	if (unit->unit == RQL_UNIT_COMPUTE && gpu->refine != RQL_SIEVE_POSITIONS && gpu->refine != RQL_SIEVE_BLOCKS)
 		gpu->refine = RQL_SIEVE_VALUES;
 	p->gpu = gpu;
@@ -469,9 +482,10 @@ static rql_status open_gpu(struct rql_prepared *p, struct rql_device *device, co
 enum rql_offer rql_sieve_gpu_offer(const struct rql_request *request, const struct rql_device *device,
                                    const struct rql_sieve_unit *unit)
 {
-	return device->kind != RQL_DEVICE_CPU && device->units[unit->unit] && device->host
-	           ? rql_sieve_offer(request, device, unit->unit)
-	           : RQL_OFFER_NO;
+	if (device->kind == RQL_DEVICE_CPU || !device->units[unit->unit] || !device->host ||
+	    (unit->only_automatic && !rql_sieve_is_automatic(request, device, unit->unit)))
+		return RQL_OFFER_NO;
+	return rql_sieve_offer(request, device, unit->unit);
 }
 
 rql_status rql_sieve_gpu_prepare(const struct rql_request *request, struct rql_device *device,
@@ -488,23 +502,36 @@ rql_status rql_sieve_gpu_prepare(const struct rql_request *request, struct rql_d
 }
 
 /* ---- the price ---- */
+/* Bytes that the passes read and write. Where rows between a bound and its vector are put right, the nearer cut of each
+ * bound is read, a quarter of its bin's rows away; else both cuts, and the keys of rows that no vector decides. */
+static double bytes_of(const struct rql_prepared *p)
+{
+	const double rows = (double)p->snapshot->rows, blocks = (double)p->snapshot->blocks;
+	const double nearer = p->count && p->of[0].sieve.components == 2 ? 0.75 : 0.5; /* three vectors of four, one of two */
+	switch (p->gpu->refine) {
+	case RQL_SIEVE_BLOCKS:
+		return rows / 8 * (p->reads * nearer + 1) + rows * p->open / 4 * OPEN_BYTES + blocks * p->count * LINE_BYTES;
+	case RQL_SIEVE_POSITIONS:
+		return rows / 8 * (p->reads * nearer + 1) + rows * p->open / 4 * LISTED_BYTES;
+	default:
+		return rows / 8 * (p->reads + 1) + rows * p->tested * LINE_BYTES;
+	}
+}
+
 void rql_sieve_gpu_price(const struct rql_prepared *p, const struct rql_device *device, struct rql_cost *out)
 {
 	const struct rql_profile *profile = &device->profile;
-	const double rows = (double)p->snapshot->rows, all = (double)p->snapshot->blocks;
-	/* Of blocks one cut of a bound is read, and a quarter of its bin's rows; else both, and the rows that others leave. */
-	const double bytes = p->gpu->refine == RQL_SIEVE_BLOCKS
-	                         ? rows / 8 * (p->reads / 2 + 1) + rows * p->open / 4 * OPEN_BYTES + all * p->count * LINE_BYTES
-	                         : rows / 8 * (p->reads + 1) + rows * p->tested * LINE_BYTES;
+	const double rows = (double)p->snapshot->rows, bytes = bytes_of(p);
 	const double part = p->gpu->refine == RQL_SIEVE_BLOCKS ? BLOCKS_PART : WORDS_PART;
 	const double words = rows * p->count * profile->scan.tested_row_ns * part;
-	uint64_t missing, resident;
-	count_placed(p, &missing, &resident);
-	rql_sieve_price(p, p->gpu->cpu, out); /* for what the CPU sorts and decodes first */
-	*out = (struct rql_cost){.setup_ns = missing ? out->setup_ns + (double)missing / profile->upload_gbps : 0,
+	uint64_t made, missing, resident;
+	count_placed(p, &made, &missing, &resident);
+	rql_sieve_price(p, p->gpu->cpu, out); /* for what the CPU samples and decodes first */
+	const double uploads = missing > made ? out->setup_ns + (double)(missing - made) / profile->upload_gbps : 0;
+	*out = (struct rql_cost){.setup_ns = uploads + (double)made * MADE_PASSES / profile->read_gbps,
 	                         .run_ns = profile->pass_ns + bytes / profile->read_gbps + words,
 	                         .rows_out = rows * p->share,
-	                         .runs = all,
+	                         .runs = (double)p->snapshot->blocks,
 	                         .bytes = bytes,
 	                         .device_bytes = resident + context_bytes(&p->gpu->stage),
 	                         .placed_bytes = resident - missing};

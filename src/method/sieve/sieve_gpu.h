@@ -34,6 +34,8 @@ struct rql_sieve_recording {
 /* What a unit does of its own. */
 struct rql_sieve_unit {
 	enum rql_unit unit;
+	enum rql_sieve_refine automatic; /* what it makes of RQL_SIEVE_AUTO; */
+	bool only_automatic;             /* all that is asked for must be that */
 	/* Fetches pipelines; NULL: there are none. */
 	rql_status (*place)(struct rql_sieve_gpu *gpu, struct rql_error *err);
 	/* Behind the pass over vectors. */
@@ -60,7 +62,7 @@ struct rql_sieve_gpu {
 	uint64_t select_at, tests_at, parts_at, lists_at, regions_at, opens_at;
 	uint32_t select_count; /* tests of a segment in the first pass */
 	uint32_t part_count, list_count, region_count, workgroup;
-	bool two; /* some cut of the first pass reads three vectors */
+	uint32_t asks; /* RQL_SIEVE_BLOCKS_*: the most of its tests */
 	uint64_t rays;
 	const struct rql_pipeline *select, *refining[2];
 };

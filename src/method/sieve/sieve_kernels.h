@@ -102,6 +102,10 @@ RQL_KERNEL_STRUCT_SIZE(rql_sieve_kernel_region, RQL_SIEVE_REGION_BYTES);
 #define RQL_SIEVE_BLOCK_BINS_MOST 1024u
 #define RQL_SIEVE_BLOCK_TESTS 4u  /* are taken together, */
 #define RQL_SIEVE_BLOCK_OPENS 32u /* with so many ranges at most: a lane each */
+/* What a pass asks for at most: of each test one vector, and no NULL passes; two vectors, and NULLs; anything. */
+#define RQL_SIEVE_BLOCKS_ONE 0u
+#define RQL_SIEVE_BLOCKS_PLAIN 1u
+#define RQL_SIEVE_BLOCKS_ANY 2u
 /* A range of keys that vectors say the wrong thing of, or nothing. */
 struct rql_sieve_kernel_open {
 	uint64_t keys;   /* uint32_t[blocks][4096], ascending in a block: distances */
@@ -189,6 +193,33 @@ struct rql_sieve_gather_args {
 	uint32_t stride, wide;
 };
 RQL_KERNEL_STRUCT_SIZE(rql_sieve_gather_args, 40);
+
+/* ---- places in spaces, by number of the segment's rows; numbers that are no row's repeat a block's first ---- */
+#define RQL_SIEVE_PLACES_VALUES 0 /* (key - least) >> shift */
+#define RQL_SIEVE_PLACES_BINS 1
+#define RQL_SIEVE_PLACES_NULL 2  /* NULL's place for all, before ranks; then the numbers that are no row's */
+#define RQL_SIEVE_PLACES_RANKS 3
+#define RQL_SIEVE_PLACES_GAPS 4
+struct rql_sieve_places_args {
+	uint64_t keys, valid; /* as of vectors made of keys */
+	uint64_t bounds, rows;
+	uint64_t ranks;  /* uint32_t[count]: rows by rank */
+	uint64_t places; /* uint32_t[][axis_count] */
+	uint32_t count, what;
+	uint32_t axis, axis_count;
+	uint32_t bins, shift, null_place, wide;
+};
+RQL_KERNEL_STRUCT_SIZE(rql_sieve_places_args, 80);
+
+/* The number of each row's cell: its places as digits. What is no row is behind all cells. */
+struct rql_sieve_cell_args {
+	uint64_t places, rows;
+	uint64_t cells; /* uint64_t[count] */
+	uint64_t all;   /* cells that there are */
+	uint32_t count, axis_count;
+	uint32_t size_y, size_z;
+};
+RQL_KERNEL_STRUCT_SIZE(rql_sieve_cell_args, 48);
 
 /* ---- primitives (geometry/matrix.h) ---- */
 #define RQL_SIEVE_FILL_CUBES 0

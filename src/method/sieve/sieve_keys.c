@@ -27,6 +27,18 @@ static void decode_reals(const struct rql_store_kernels *k, const struct rql_sto
 	}
 }
 
+static void decode_wide(const struct rql_store_kernels *k, const struct rql_store_view *view, uint32_t block,
+                        uint32_t first, uint32_t count, uint64_t *keys)
+{
+	rql_int128 values[64];
+	for (uint32_t done = 0; done < count; done += 64) {
+		uint32_t n = count - done < 64 ? count - done : 64;
+		rql_store_decode_int128(k, view, block, first + done, n, values);
+		for (uint32_t i = 0; i < n; i++)
+			keys[done + i] = rql_sieve_wide_key(values[i]);
+	}
+}
+
 void rql_sieve_decode(const struct rql_store_kernels *k, const struct rql_store_view *view, uint32_t block,
                       uint32_t first, uint32_t count, uint64_t *keys, uint64_t *valid)
 {
@@ -37,6 +49,10 @@ void rql_sieve_decode(const struct rql_store_kernels *k, const struct rql_store_
 	}
 	if (view->kind == RQL_STORE_REAL) {
 		decode_reals(k, view, block, first, count, keys);
+		return;
+	}
+	if (rql_sieve_is_wide(view->type)) {
+		decode_wide(k, view, block, first, count, keys);
 		return;
 	}
 	int64_t *values = (int64_t *)keys;

@@ -39,7 +39,21 @@ enum rql_offer rql_sieve_offer(const struct rql_request *request, const struct r
 	for (uint32_t c = 0; c < request->conjunct_count; c++)
 		if (!sieve_of(request, rql_sieve_predicate_column(request->snapshot, &request->conjuncts[c]), device, unit))
 			return RQL_OFFER_NO;
+	for (uint32_t c = 0; c < request->conjunct_count; c++)
+		if (!rql_sieve_predicate_exact(request->snapshot, &request->conjuncts[c]))
+			return RQL_OFFER_SUPERSET;
 	return RQL_OFFER_FULL;
+}
+
+bool rql_sieve_is_automatic(const struct rql_request *request, const struct rql_device *device, enum rql_unit unit)
+{
+	for (uint32_t c = 0; c < request->conjunct_count; c++) {
+		const uint32_t column = rql_sieve_predicate_column(request->snapshot, &request->conjuncts[c]);
+		const struct rql_index_of *of = sieve_of(request, column, device, unit);
+		if (!of || of->sieve.refine != RQL_SIEVE_AUTO)
+			return false;
+	}
+	return true;
 }
 
 void rql_sieve_unbind(struct rql_prepared *p)

@@ -5,12 +5,12 @@
 #define RQL_METHOD_SIEVE_SIEVE_ORDER_H
 
 #include "device/work.h"
-#include "method/sieve/sieve_sorted.h"
+#include "method/sieve/sieve_axis.h"
 
 struct rql_sieve_order {
 	struct rql_placement placement; /* first */
 	struct rql_sieve_axis axis;     /* BY_RANK */
-	struct rql_buffer *rows;        /* uint32_t[axis.size]: as rql_sieve_sorted has them */
+	struct rql_buffer *rows;        /* uint32_t[axis.size]: ascending by key, numbered as places are (sieve_rank.h) */
 };
 /* As rql_sieve_placed_get. */
 rql_status rql_sieve_order_get(const struct rql_store_snapshot *snapshot, uint32_t segment,

@@ -36,11 +36,13 @@ static void find_span(const struct rql_store_segment *segment, const struct rql_
 		if (block->nulls == block->rows && view->kind != RQL_STORE_CODED)
 			continue;
 		uint64_t ends[2] = {block->least[0], block->greatest[0]};
+		const uint64_t high[2] = {block->least[1], block->greatest[1]};
 		for (unsigned e = 0; e < 2; e++) {
+			const rql_int128 value = (rql_int128)((rql_uint128)high[e] << 64 | ends[e]);
 			double real;
 			memcpy(&real, &ends[e], sizeof(real));
 			ends[e] = view->kind == RQL_STORE_REAL      ? rql_sieve_real_key(real)
-			          : view->kind == RQL_STORE_INTEGER ? rql_sieve_integer_key(view->type, ends[e])
+			          : view->kind == RQL_STORE_INTEGER ? rql_sieve_value_key(view->type, value)
 			                                            : ends[e];
 		}
 		least = ends[0] < least ? ends[0] : least;

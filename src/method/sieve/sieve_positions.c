@@ -140,7 +140,7 @@ static uint64_t key_at(const struct rql_store_kernels *kernels, const struct rql
 	if (of->encoding == RQL_STORE_PACKED) {
 		const struct rql_packed packed = {.data = (uint8_t *)(uintptr_t)view->bytes + (uint64_t)of->data * 64,
 		                                  .bits = of->bits};
-		return rql_sieve_key_of(view, of->base[0] + rql_packed_field(&packed, at));
+		return rql_sieve_packed_key(view, of, &packed, at);
 	}
 	const uint32_t first = at / 64 * 64, left = of->rows - first;
 	rql_sieve_decode(kernels, view, block, first, left < 64 ? left : 64, keys, valid);
@@ -180,20 +180,22 @@ static void turn_cut(const struct rql_sieve_run *run, uint32_t part, uint32_t cu
 		memcpy(bits, cut.first + from, words * sizeof(*bits));
 		return;
 	}
+	if (cut.third) {
+		const uint64_t *third = cut.third + from, *second = cut.second ? cut.second + from : third;
+		for (uint64_t w = 0; w < words; w++) {
+			const uint64_t below = (cut.first ? cut.first[from + w] : 0) | (second[w] & third[w]);
+			bits[w] = fresh ? below : bits[w] ^ below;
+		}
+		return;
+	}
 	if (fresh)
 		memset(bits, 0, words * sizeof(*bits));
 	for (uint64_t w = 0; w < words && cut.all; w++) {
 		const uint32_t block = part * RQL_SIEVE_PART_BLOCKS + (uint32_t)(w / WORDS);
 		bits[w] ^= rql_rows_live(run->blocks[block].rows, (uint32_t)(w % WORDS));
 	}
-	if (cut.first && !cut.third)
-		for (uint64_t w = 0; w < words; w++)
-			bits[w] ^= cut.first[from + w];
-	else if (cut.third) {
-		const uint64_t *third = cut.third + from, *second = cut.second ? cut.second + from : third;
-		for (uint64_t w = 0; w < words; w++)
-			bits[w] ^= (cut.first ? cut.first[from + w] : 0) | (second[w] & third[w]);
-	}
+	for (uint64_t w = 0; w < words && cut.first; w++)
+		bits[w] ^= cut.first[from + w];
 }
 
 static void turn_rows(const uint32_t *positions, uint32_t count, uint64_t *bits)

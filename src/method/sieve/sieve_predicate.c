@@ -36,10 +36,12 @@ static rql_status new_ranges(struct rql_sieve_predicate *p, uint64_t count, stru
 	return p->ranges ? RQL_OK : rql_error_memory(err, count * sizeof(*p->ranges), "ranges of a sieve");
 }
 
+/* Ascending; one may begin with the key that ends the last, where values share it. */
 static void put(struct rql_sieve_predicate *p, uint64_t least, uint64_t greatest)
 {
-	if (p->count && p->ranges[p->count - 1].greatest != UINT64_MAX && p->ranges[p->count - 1].greatest + 1 == least)
-		p->ranges[p->count - 1].greatest = greatest;
+	struct rql_sieve_range *last = p->count ? &p->ranges[p->count - 1] : NULL;
+	if (last && (last->greatest == UINT64_MAX || last->greatest + 1 >= least))
+		last->greatest = greatest > last->greatest ? greatest : last->greatest;
 	else
 		p->ranges[p->count++] = (struct rql_sieve_range){least, greatest};
 }
@@ -80,13 +82,41 @@ static rql_status take_codes(const struct rql_store_column *column, const uint64
 }
 
 /* The integers that have keys. */
+#define LEAST_WIDE ((rql_int128)((rql_uint128)1 << 127))
+#define GREATEST_WIDE ((rql_int128)(((rql_uint128)1 << 127) - 1))
 static rql_int128 least_of(const struct rql_store_column *column)
 {
-	return column->type.id == RQL_TYPE_UBIGINT ? 0 : INT64_MIN;
+	return rql_sieve_is_wide(column->type) ? LEAST_WIDE : column->type.id == RQL_TYPE_UBIGINT ? 0 : INT64_MIN;
 }
 static rql_int128 greatest_of(const struct rql_store_column *column)
 {
-	return column->type.id == RQL_TYPE_UBIGINT ? (rql_int128)UINT64_MAX : (rql_int128)INT64_MAX;
+	return rql_sieve_is_wide(column->type)          ? GREATEST_WIDE
+	       : column->type.id == RQL_TYPE_UBIGINT ? (rql_int128)UINT64_MAX
+	                                             : (rql_int128)INT64_MAX;
+}
+
+/* ---- exact ---- */
+/* Does no value outside the range have a key of one inside? */
+static bool is_exact_range(rql_int128 least, rql_int128 greatest)
+{
+	const bool below = least == LEAST_WIDE || rql_sieve_wide_key(least - 1) != rql_sieve_wide_key(least);
+	const bool above = greatest == GREATEST_WIDE || rql_sieve_wide_key(greatest + 1) != rql_sieve_wide_key(greatest);
+	return least > greatest || (below && above);
+}
+
+bool rql_sieve_predicate_exact(const struct rql_store_snapshot *snapshot, const struct rql_conjunct *c)
+{
+	const struct rql_store_column *column = &snapshot->columns[rql_sieve_predicate_column(snapshot, c)];
+	bool exact = true;
+	if (column->kind != RQL_STORE_INTEGER || !rql_sieve_is_wide(column->type))
+		return true;
+	if (c->test == RQL_TEST_IN_RANGE)
+		return is_exact_range(c->least, c->greatest);
+	for (uint32_t i = 0; c->test == RQL_TEST_IS_TRUE && c->ranges.ranges && i < c->ranges.count; i++)
+		exact = exact && is_exact_range(c->ranges.ranges[i].least, c->ranges.ranges[i].greatest);
+	for (uint32_t i = 0; c->test == RQL_TEST_IS_TRUE && !c->ranges.ranges && i < c->list.count; i++)
+		exact = exact && is_exact_range(c->list.values[i], c->list.values[i]);
+	return exact;
 }
 
 static rql_status take_range(const struct rql_store_column *column, rql_int128 least, rql_int128 greatest,
@@ -99,8 +129,8 @@ static rql_status take_range(const struct rql_store_column *column, rql_int128 l
 	greatest = greatest > high ? high : greatest;
 	RQL_TRY(new_ranges(out, 1, err));
 	if (least <= greatest)
-		put(out, coded ? (uint64_t)least : rql_sieve_integer_key(column->type, (uint64_t)least),
-		    coded ? (uint64_t)greatest : rql_sieve_integer_key(column->type, (uint64_t)greatest));
+		put(out, coded ? (uint64_t)least : rql_sieve_value_key(column->type, least),
+		    coded ? (uint64_t)greatest : rql_sieve_value_key(column->type, greatest));
 	return RQL_OK;
 }
 
@@ -123,8 +153,8 @@ static rql_status take_ranges(const struct rql_store_column *column, const struc
 		const rql_int128 least = ranges->ranges[i].least < low ? low : ranges->ranges[i].least;
 		const rql_int128 greatest = ranges->ranges[i].greatest > high ? high : ranges->ranges[i].greatest;
 		if (least <= greatest)
-			put(out, real ? (uint64_t)least : rql_sieve_integer_key(column->type, (uint64_t)least),
-			    real ? (uint64_t)greatest : rql_sieve_integer_key(column->type, (uint64_t)greatest));
+			put(out, real ? (uint64_t)least : rql_sieve_value_key(column->type, least),
+			    real ? (uint64_t)greatest : rql_sieve_value_key(column->type, greatest));
 	}
 	out->nulls = ranges->nulls;
 	return RQL_OK;
@@ -142,7 +172,7 @@ static rql_status take_list(struct rql_type type, const struct rql_value_list *l
 	RQL_TRY(new_ranges(out, list->count, err));
 	struct rql_sieve_range *keys = out->ranges;
 	for (uint32_t i = 0; i < list->count; i++)
-		keys[i].least = rql_sieve_integer_key(type, (uint64_t)list->values[i]);
+		keys[i].least = rql_sieve_value_key(type, list->values[i]);
 	if (list->count)
 		qsort(keys, list->count, sizeof(*keys), by_least);
 	for (uint32_t i = 0; i < list->count; i++) {

@@ -58,6 +58,8 @@ bool rql_sieve_block_values(const struct rql_sieve_test *tests, uint32_t count, 
 
 /* ---- for the vtables (sieve_method.c, sieve_cost.c) ---- */
 enum rql_offer rql_sieve_offer(const struct rql_request *request, const struct rql_device *device, enum rql_unit unit);
+/* Do all sieves that a unit would answer by leave to it how? */
+bool rql_sieve_is_automatic(const struct rql_request *request, const struct rql_device *device, enum rql_unit unit);
 /* Binds the request to the sieves that a unit of the device answers by, and expects what their runs on the CPU say; gpu
  * is NULL. */
 rql_status rql_sieve_bind(const struct rql_request *request, struct rql_device *cpu, const struct rql_device *device,

@@ -1,10 +1,10 @@
-/* The rows of a segment in the order of one column's keys, sorted on the GPU that has these keys: what rql_sieve_sort does
- * on a CPU. Equal keys stand in the order of their rows, as there. */
+/* The rows of a segment in the order of one column's keys, sorted on the GPU that has these keys. Rows are numbered
+ * block * RQL_STORE_BLOCK + row of the block. Equal keys stand in the order of their rows. */
 #ifndef RQL_METHOD_SIEVE_SIEVE_RANK_H
 #define RQL_METHOD_SIEVE_SIEVE_RANK_H
 
 #include "method/sieve/sieve_place.h"
-#include "method/sieve/sieve_sorted.h"
+#include "method/sieve/sieve_axis.h"
 
 /* *rows: uint32_t[axis->size] (one item where there is none), those that have a key. axis: BY_RANK, to be freed also on
  * failure. Waits for the device. */

@@ -211,7 +211,10 @@ static rql_status make(const struct rql_place *at, struct rql_device *device, vo
 struct rql_place rql_sieve_place_of(const struct rql_store_segment *segment, const struct rql_index_of *of,
                                     char key[32])
 {
-	(void)snprintf(key, 32, "%ux%u%s", of->sieve.vectors, of->sieve.components, rql_sieve_has_positions(&of->sieve) ? "p" : "");
+	const struct rql_store_view *view = &segment->columns[of->column];
+	(void)snprintf(key, 32, "%ux%u%s%s", of->sieve.vectors, of->sieve.components,
+	               rql_sieve_has_positions(&of->sieve) ? "p" : "",
+	               view->kind == RQL_STORE_INTEGER && rql_sieve_is_wide(view->type) ? "w" : "");
 	return (struct rql_place){.owner = segment->identity, .kind = "sieve", .part = of->column, .key = key};
 }
 

@@ -1,4 +1,4 @@
-/* Spaces: places on the CPU, primitives and the structure on the GPU. */
+/* Spaces: places, primitives of them, and the structure, all on the GPU. */
 #include "method/sieve/sieve_space.h"
 
 #include <math.h>
@@ -7,7 +7,7 @@
 #include "geometry/matrix.h"
 #include "method/sieve/sieve_cells.h"
 #include "method/sieve/sieve_kernels.h"
-#include "method/sieve/sieve_place.h"
+#include "method/sieve/sieve_places.h"
 #include "shaders/method/sieve/sieve_fill.comp.h"
 
 #define WORKGROUP 128u
@@ -37,9 +37,8 @@ struct making {
 	/* While it is made. */
 	struct rql_sieve_space *space;
 	struct rql_mem mem;
-	uint32_t *places; /* [primitives][axis_count] */
 	uint64_t primitives;
-	struct rql_buffer *placed; /* the same on the device */
+	struct rql_buffer *placed; /* uint32_t[primitives][axis_count]: their places */
 	const struct rql_pipeline *pipeline;
 };
 
@@ -55,49 +54,6 @@ static enum rql_sieve_axis_kind kind_of(const struct rql_sieve_form *form)
 {
 	const bool by_value = form->refine != RQL_SIEVE_MATRIX || form->by_value;
 	return form->refine == RQL_SIEVE_CELLS ? RQL_SIEVE_BY_BIN : by_value ? RQL_SIEVE_BY_VALUE : RQL_SIEVE_BY_RANK;
-}
-
-/* ---- places ---- */
-static void put_places(struct making *m, uint32_t axis, const struct rql_sieve_sorted *sorted)
-{
-	const struct rql_sieve_axis *a = &m->space->axes[axis];
-	uint32_t *places = m->places + axis;
-	for (uint32_t i = 0; i < sorted->count; i++) {
-		const uint32_t row = sorted->rows[i];
-		places[(uint64_t)row * m->axis_count] = a->kind == RQL_SIEVE_BY_RANK ? i
-		                                        : a->kind == RQL_SIEVE_BY_BIN
-		                                            ? sorted->bins[row]
-		                                            : (uint32_t)((sorted->keys[row] - a->least) >> a->shift);
-	}
-	for (uint32_t i = sorted->count; i < sorted->count + sorted->nulls; i++)
-		places[(uint64_t)sorted->rows[i] * m->axis_count] = a->size;
-}
-
-/* Numbers that are no row's repeat one's place (trace.h: boxes are never inactive). */
-static void fill_gaps(struct making *m, const struct rql_store_segment *segment)
-{
-	for (uint32_t b = 0; b + 1 < segment->blocks; b++)
-		for (uint32_t r = segment->columns[0].blocks[b].rows; r < RQL_STORE_BLOCK; r++)
-			memcpy(m->places + ((uint64_t)b * RQL_STORE_BLOCK + r) * m->axis_count,
-			       m->places + (uint64_t)b * RQL_STORE_BLOCK * m->axis_count, m->axis_count * sizeof(*m->places));
-}
-
-static rql_status place_axis(struct making *m, uint32_t axis, struct rql_device *gpu, struct rql_error *err)
-{
-	const struct rql_store_view *view = &m->snapshot->segments[m->segment].columns[m->of[axis].column];
-	struct rql_sieve_placed *placed = NULL; /* for its bins */
-	struct rql_sieve_sorted sorted = {0};
-	RQL_TRY(rql_sieve_placed_get(m->snapshot, m->segment, &m->of[axis], gpu, m->cpu, m->progress, m->uploaded, &placed,
-	                             err));
-	rql_status status = rql_sieve_sort(&placed->shape, view, m->cpu, m->progress, &m->mem, &sorted, err);
-	if (status == RQL_OK)
-		status =
-			rql_sieve_axis_make(kind_of(&m->of[axis].sieve), &placed->shape, &sorted, &m->space->axes[axis], err);
-	if (status == RQL_OK)
-		put_places(m, axis, &sorted);
-	rql_sieve_sorted_free(&sorted, &m->mem);
-	rql_placement_release(&placed->placement);
-	return status;
 }
 
 static void choose_rays(struct rql_sieve_space *s, const struct rql_sieve_form *form, uint64_t rows)
@@ -126,7 +82,7 @@ static rql_status fill_part(void *state, struct rql_commands *c, uint32_t part, 
 	const struct rql_sieve_space *s = m->space;
 	const uint64_t first = part * s->part_primitives, left = m->primitives - first;
 	const struct rql_sieve_fill_args args = {
-		.places = m->placed->address + first * m->axis_count * sizeof(*m->places),
+		.places = m->placed->address + first * m->axis_count * sizeof(uint32_t),
 		.primitives = input->address,
 		.count = left < s->part_primitives ? left : s->part_primitives,
 		.what = s->refine == RQL_SIEVE_CELLS  ? RQL_SIEVE_FILL_CELLS
@@ -175,44 +131,62 @@ static rql_status build(struct making *m, struct rql_device *gpu, struct rql_err
 	return status;
 }
 
-static rql_status upload_places(struct making *m, struct rql_device *gpu, struct rql_error *err)
+/* ---- cells ---- */
+static rql_status copy_order(const struct making *m, struct rql_buffer *order, uint64_t rows, struct rql_device *gpu,
+                             struct rql_error *err)
 {
-	const uint64_t bytes = m->primitives * m->axis_count * sizeof(*m->places);
-	RQL_TRY(rql_buffer_new(gpu, bytes, RQL_MEMORY_DEVICE, "places in a sieve's space", &m->placed, err));
-	*m->uploaded += bytes;
-	return rql_buffer_upload(m->placed, 0, m->places, bytes, err);
+	struct rql_commands *c = NULL;
+	RQL_TRY(rql_commands_new(gpu, 0, &c, err));
+	rql_record_copy(c, order, 0, m->space->cells, m->space->order_at, rows * sizeof(uint32_t));
+	return rql_commands_finish(c, RQL_OK, m->progress, NULL, err);
+}
+
+/* What the trace reads of cells, and the pieces' places instead of the rows' bins. */
+static rql_status keep_cells(struct making *m, const struct rql_sieve_cells *cells, struct rql_device *gpu,
+                             struct rql_error *err)
+{
+	struct rql_sieve_space *s = m->space;
+	const uint64_t starts = (cells->count + UINT64_C(1)) * sizeof(*cells->starts);
+	const uint64_t places = (uint64_t)cells->count * m->axis_count * sizeof(*cells->places);
+	s->order_at = (starts + 255) / 256 * 256;
+	RQL_TRY(rql_buffer_new(gpu, s->order_at + cells->rows * sizeof(uint32_t), RQL_MEMORY_DEVICE,
+	                       "cells of a sieve's space", &s->cells, err));
+	RQL_TRY(rql_buffer_upload(s->cells, 0, cells->starts, starts, err));
+	RQL_TRY(copy_order(m, cells->order, cells->rows, gpu, err));
+	rql_buffer_free(m->placed);
+	m->placed = NULL;
+	RQL_TRY(rql_buffer_new(gpu, places, RQL_MEMORY_DEVICE, "places in a sieve's space", &m->placed, err));
+	*m->uploaded += starts + places;
+	m->primitives = cells->count;
+	return rql_buffer_upload(m->placed, 0, cells->places, places, err);
 }
 
 static rql_status make_cells(struct making *m, struct rql_device *gpu, struct rql_error *err)
 {
-	struct rql_sieve_space *s = m->space;
 	struct rql_sieve_cells cells;
-	RQL_TRY(rql_sieve_cells_make(m->places, &m->snapshot->segments[m->segment], s, &m->mem, &cells, err));
-	const uint64_t starts = (cells.count + UINT64_C(1)) * sizeof(*cells.starts);
-	s->order_at = (starts + 255) / 256 * 256;
-	RQL_TRY(rql_buffer_new(gpu, s->order_at + cells.rows * sizeof(*cells.order), RQL_MEMORY_DEVICE,
-	                       "cells of a sieve's space", &s->cells, err));
-	RQL_TRY(rql_buffer_upload(s->cells, 0, cells.starts, starts, err));
-	RQL_TRY(rql_buffer_upload(s->cells, s->order_at, cells.order, cells.rows * sizeof(*cells.order), err));
-	*m->uploaded += s->cells->bytes;
-	m->places = cells.places;
-	m->primitives = cells.count;
-	return RQL_OK;
+	RQL_TRY(rql_sieve_cells_make(m->placed, &m->snapshot->segments[m->segment], gpu, m->progress, m->space, &m->mem,
+	                             &cells, err));
+	rql_status status = keep_cells(m, &cells, gpu, err);
+	rql_buffer_free(cells.order);
+	return status;
 }
 
 static rql_status fill(struct making *m, struct rql_device *gpu, struct rql_error *err)
 {
-	const struct rql_store_segment *segment = &m->snapshot->segments[m->segment];
-	m->primitives = (segment->blocks - UINT64_C(1)) * RQL_STORE_BLOCK +
-	                segment->columns[0].blocks[segment->blocks - 1].rows;
-	RQL_TRY(RQL_MEM_ARRAY(&m->mem, m->places, m->primitives * m->axis_count, err));
-	for (uint32_t a = 0; a < m->axis_count; a++)
-		RQL_TRY(place_axis(m, a, gpu, err));
-	fill_gaps(m, segment);
+	const struct rql_sieve_places_of places = {.snapshot = m->snapshot,
+	                                           .segment = m->segment,
+	                                           .of = m->of,
+	                                           .axis_count = m->axis_count,
+	                                           .kind = kind_of(&m->of[0].sieve),
+	                                           .gpu = gpu,
+	                                           .cpu = m->cpu,
+	                                           .progress = m->progress,
+	                                           .uploaded = m->uploaded};
+	m->primitives = rql_sieve_numbers(&m->snapshot->segments[m->segment]);
+	RQL_TRY(rql_sieve_places_make(&places, m->space->axes, &m->placed, err));
 	choose_rays(m->space, &m->of[0].sieve, m->primitives);
 	if (m->space->refine == RQL_SIEVE_CELLS)
 		RQL_TRY(make_cells(m, gpu, err));
-	RQL_TRY(upload_places(m, gpu, err));
 	return build(m, gpu, err);
 }
 

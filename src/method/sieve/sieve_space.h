@@ -13,7 +13,7 @@
 #define RQL_METHOD_SIEVE_SIEVE_SPACE_H
 
 #include "device/trace.h"
-#include "method/sieve/sieve_sorted.h"
+#include "method/sieve/sieve_axis.h"
 
 #define RQL_SIEVE_AXES 3u
 #define RQL_SIEVE_PIECE 32u

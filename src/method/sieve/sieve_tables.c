@@ -46,7 +46,6 @@ static void put_spans(struct tables *t, const struct rql_sieve_shape *shape, con
 		                                       .to_second = high.second,
 		                                       .to_third = high.third,
 		                                       .sure = spans->spans[s].sure};
-		t->gpu->two |= low.third != RQL_SIEVE_NO_ROW || high.third != RQL_SIEVE_NO_ROW;
 	}
 }
 
@@ -99,6 +98,18 @@ static rql_status make_bound(struct tables *t, uint32_t segment, uint32_t predic
 	return rql_sieve_bound_make(&gpu->placed[at]->shape.bins, here, taking, axis, t->arena, &t->bounds[at], err);
 }
 
+/* What the pass by blocks asks for, for this test (RQL_SIEVE_BLOCKS_*). */
+static uint32_t asks_of(const struct rql_sieve_shape *shape, const struct rql_sieve_spans *spans, bool nulls)
+{
+	if (!spans->count)
+		return nulls ? RQL_SIEVE_BLOCKS_PLAIN : RQL_SIEVE_BLOCKS_ONE;
+	const struct rql_sieve_vectors low = rql_sieve_cut_vectors(shape, spans->spans[0].from);
+	const struct rql_sieve_vectors high = rql_sieve_cut_vectors(shape, spans->spans[0].to);
+	if (spans->count > 1 || !spans->spans[0].sure || low.third != RQL_SIEVE_NO_ROW || high.third != RQL_SIEVE_NO_ROW)
+		return RQL_SIEVE_BLOCKS_ANY;
+	return nulls || low.first != RQL_SIEVE_NO_ROW ? RQL_SIEVE_BLOCKS_PLAIN : RQL_SIEVE_BLOCKS_ONE;
+}
+
 /* first: as the first pass has it, which takes an open one's vectors as they are; else as rows are tested. */
 static rql_status put_test(struct tables *t, uint32_t segment, uint32_t predicate, bool first,
                            struct rql_sieve_kernel_test *to, struct rql_error *err)
@@ -127,6 +138,9 @@ static rql_status put_test(struct tables *t, uint32_t segment, uint32_t predicat
 		test.valid = test.vectors + (shape->highs + shape->lows) * vector;
 	if (here.nulls)
 		test.nulls = test.valid;
+	const uint32_t asks = asks_of(shape, &spans, here.nulls);
+	if (first && asks > t->gpu->asks)
+		t->gpu->asks = asks;
 	put_spans(t, shape, &spans, &test);
 	put_ranges(t, placed, &here, &test);
 	if (to)

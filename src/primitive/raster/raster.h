@@ -20,13 +20,18 @@ struct rql_raster_side {
 	uint64_t count;         /* rows at most */
 	struct rql_span found;  /* uint64_t; may be left out: then count rows */
 	struct rql_span keys;
+	/* Texts, of both sides or of none: text i has the bytes from starts[i], uint32_t[count + 1], to starts[i + 1]. Then keys
+	 * are the texts' (rql_record_raster_hash), and rows of equal keys match where their bytes are equal. */
+	struct rql_span starts, bytes;
 };
 
 enum { RQL_RASTER_STACK, RQL_RASTER_BUILD_COUNTS, RQL_RASTER_PROBE_COUNTS, RQL_RASTER_MATCHES, RQL_RASTER_DENSE,
        RQL_RASTER_JOIN_IMAGES };
 
 struct rql_raster_join {
-	enum rql_join_kind kind; /* INNER, LEFT: pairs, and of a probe row without a match UINT32_MAX. SEMI, ANTI: probe rows */
+	/* INNER, LEFT, FULL: pairs, and of a row without a match UINT32_MAX. SEMI, ANTI: probe rows */
+	enum rql_join_kind kind;
+	bool single; /* LEFT: as in rql_join */
 	enum rql_raster_layout layout;
 	uint32_t key_bits; /* 32 or 64 */
 	bool has_null_key; /* rows with the key null_key have no match */
@@ -42,7 +47,7 @@ struct rql_raster_join {
 	uint64_t capacity;                                /* pairs, or rows */
 	struct rql_span build_rows;                       /* uint32_t[capacity]; not of SEMI and ANTI */
 	struct rql_span probe_rows;                       /* uint32_t[capacity] */
-	struct rql_span rows;                             /* uint64_t: pairs (rows), also those beyond the capacity */
+	struct rql_span rows;   /* uint64_t: pairs (rows), also those beyond the capacity; single: two of them */
 	struct rql_span points;                           /* struct rql_raster_points */
 	struct rql_span temp;
 };
@@ -80,6 +85,16 @@ rql_status rql_record_raster_join(struct rql_commands *c, const struct rql_raste
 rql_status rql_raster_images_new(struct rql_device *device, const struct rql_image_spec *specs, uint32_t count,
                                  const char *what, struct rql_image **out, struct rql_error *err) RQL_MUST_CHECK;
 uint64_t rql_raster_images_bytes(const struct rql_image_spec *specs, uint32_t count);
+
+/* Keys of texts, 64 bits each: a hash, and 0 of NULL, which is to be the join's null_key. */
+struct rql_raster_hash {
+	uint64_t count;
+	struct rql_span starts, bytes, valid; /* valid: a bitmap; may be left out */
+	uint64_t mask; /* bits of a hash that are kept: all of them, but where tests want texts to collide */
+	struct rql_span keys;
+};
+rql_status rql_record_raster_hash(struct rql_commands *c, const struct rql_raster_hash *hash,
+                                  struct rql_error *err) RQL_MUST_CHECK;
 
 /* A column of the rows that a list names: 0 where it names UINT32_MAX. */
 struct rql_raster_gather {

@@ -50,7 +50,7 @@ _Static_assert(sizeof(struct rql_raster_points) == 8 * (RQL_RASTER_POINTS_FAILED
 
 static bool gives_pairs(const struct rql_raster_join *join)
 {
-	return join->kind == RQL_JOIN_INNER || join->kind == RQL_JOIN_LEFT;
+	return join->kind == RQL_JOIN_INNER || join->kind == RQL_JOIN_LEFT || join->kind == RQL_JOIN_FULL;
 }
 static bool snakes(const struct rql_raster_join *join)
 {
@@ -160,7 +160,8 @@ const char *rql_raster_join_refusal(const struct rql_raster_join *join, const st
 
 /* Offsets in temp. */
 struct plan {
-	uint64_t state, table, lists[2], counts, places, next, matched;
+	uint64_t state, table, lists[2], counts, places, next;
+	uint64_t matched[2]; /* of a side */
 	uint64_t keys[2], numbers[2], starts[2], nested, bytes;
 };
 
@@ -201,7 +202,8 @@ static struct plan plan_of(const struct rql_raster_join *join)
 		plan.places = rql_temp_take(&at, probed * 8);
 	}
 	plan.next = rql_temp_take(&at, UINT64_C(4) << (2 * join->log2_side));
-	plan.matched = rql_temp_take(&at, join->kind == RQL_JOIN_INNER ? 0 : join->probe.count * 4);
+	plan.matched[0] = rql_temp_take(&at, join->kind == RQL_JOIN_FULL ? join->build.count * 4 : 0);
+	plan.matched[1] = rql_temp_take(&at, join->kind == RQL_JOIN_INNER ? 0 : join->probe.count * 4);
 	for (uint32_t side = 0; side < 2 && join->partition_bits; side++) {
 		plan.keys[side] = rql_temp_take(&at, side_of(join, side)->count * (join->key_bits / 8));
 		plan.numbers[side] = rql_temp_take(&at, side_of(join, side)->count * 4);
@@ -226,7 +228,8 @@ uint64_t rql_raster_join_temp_bytes(const struct rql_raster_join *join)
 
 static rql_status check_shape(const struct rql_raster_join *join, struct rql_error *err)
 {
-	if ((unsigned)join->kind > RQL_JOIN_ANTI || (join->key_bits != 32 && join->key_bits != 64) ||
+	if (((unsigned)join->kind > RQL_JOIN_ANTI && join->kind != RQL_JOIN_FULL) ||
+	    (join->single && join->kind != RQL_JOIN_LEFT) || (join->key_bits != 32 && join->key_bits != 64) ||
 	    (unsigned)join->layout > RQL_RASTER_16 || (join->key_bits == 64 && join->layout == RQL_RASTER_16) ||
 	    join->log2_side > 14 || !join->layers || join->layers > RQL_RASTER_LAYERS ||
 	    join->partition_bits > RQL_PARTITION_PASS_BITS)
@@ -238,6 +241,24 @@ static rql_status check_shape(const struct rql_raster_join *join, struct rql_err
 	if (join->build.count > RQL_RASTER_ROWS || join->probe.count > RQL_RASTER_ROWS)
 		return rql_error_set(err, RQL_ERROR_INTERNAL, "a join by hash images has more than %llu rows on a side",
 		                     (unsigned long long)RQL_RASTER_ROWS);
+	return RQL_OK;
+}
+
+static bool has_texts(const struct rql_raster_join *join)
+{
+	return join->build.bytes.buffer || join->probe.bytes.buffer;
+}
+
+static rql_status check_texts(const struct rql_raster_join *join, struct rql_error *err)
+{
+	if (!has_texts(join))
+		return RQL_OK;
+	if (join->key_bits != 64)
+		return rql_error_set(err, RQL_ERROR_INTERNAL, "hashes of texts are keys of 64 bits, not of %u", join->key_bits);
+	for (uint32_t side = 0; side < 2; side++) {
+		RQL_TRY(rql_span_check(&side_of(join, side)->starts, side_of(join, side)->count + 1, 4, "starts of texts", err));
+		RQL_TRY(rql_span_check(&side_of(join, side)->bytes, 1, 4, "bytes of texts", err));
+	}
 	return RQL_OK;
 }
 
@@ -254,7 +275,8 @@ static rql_status check(const struct rql_raster_join *join, struct rql_error *er
 	if (gives_pairs(join))
 		RQL_TRY(rql_span_check(&join->build_rows, join->capacity, 4, "build rows of a join", err));
 	RQL_TRY(rql_span_check(&join->probe_rows, join->capacity, 4, "probe rows of a join", err));
-	RQL_TRY(rql_span_check(&join->rows, 1, 8, "number of a join's rows", err));
+	RQL_TRY(check_texts(join, err));
+	RQL_TRY(rql_span_check(&join->rows, join->single ? 2 : 1, 8, "number of a join's rows", err));
 	RQL_TRY(rql_span_check(&join->points, sizeof(struct rql_raster_points) / 8, 8, "points of a join", err));
 	return rql_span_check(&join->temp, rql_div_up(plan_of(join).bytes, 8), 8, "temporary words of a join", err);
 }
@@ -368,12 +390,17 @@ static rql_status begin(struct recorder *r)
 	PUT(RQL_RASTER_AT_COUNTS, r->plan.counts);
 	PUT(RQL_RASTER_AT_PLACES, r->plan.places);
 	PUT(RQL_RASTER_AT_NEXT, r->plan.next);
-	PUT(RQL_RASTER_AT_MATCHED, r->plan.matched);
+	PUT(RQL_RASTER_AT_MATCHED, r->plan.matched[0]);
+	PUT(RQL_RASTER_AT_MATCHED + 1, r->plan.matched[1]);
 	for (uint32_t side = 0; side < 2; side++) {
 		const struct rql_raster_side *of = side_of(join, side);
 		words.words[RQL_RASTER_AT_KEYS + side] = rql_span_address(&of->keys);
 		words.words[RQL_RASTER_AT_FOUND + side] = rql_span_address(&of->found);
 		words.words[RQL_RASTER_AT_COUNT + side] = of->count;
+		words.words[RQL_RASTER_AT_TEXT_STARTS + side] = rql_span_address(&of->starts);
+		words.words[RQL_RASTER_AT_BYTES + side] = rql_span_address(&of->bytes);
+		rql_uses_add(&r->uses, &of->starts, RQL_READ);
+		rql_uses_add(&r->uses, &of->bytes, RQL_READ);
 		rql_uses_add(&r->uses, &of->keys, RQL_READ);
 		rql_uses_add(&r->uses, &of->found, RQL_READ);
 		if (!join->partition_bits)
@@ -396,7 +423,9 @@ static rql_status begin(struct recorder *r)
 	rql_uses_add(&r->uses, &join->rows, RQL_READ_WRITE);
 	RQL_TRY(rql_record_words(r->c, &words, &table, r->err));
 	rql_record_fill(r->c, join->points.buffer, join->points.offset, sizeof(struct rql_raster_points), 0);
-	rql_record_fill(r->c, join->rows.buffer, join->rows.offset, 8, 0);
+	rql_record_fill(r->c, join->rows.buffer, join->rows.offset, join->single ? 16 : 8, 0);
+	if (join->kind == RQL_JOIN_FULL && join->build.count)
+		rql_record_fill(r->c, temp->buffer, temp->offset + r->plan.matched[0], join->build.count * 4, 0);
 	/* Before all draws: the validation layer takes a shader to read every image that it could look up. */
 	for (uint32_t i = 0; i < RQL_RASTER_JOIN_IMAGES; i++)
 		clear(r, i);
@@ -479,17 +508,21 @@ static rql_status join_partition(const struct recorder *r, uint32_t partition)
 	return flatten(r);
 }
 
-/* Probe rows that have a match, or none. */
+/* Probe rows that have a match, or none; of a full join build rows that have none, too. */
 static rql_status put_unpaired(const struct recorder *r)
 {
 	const struct rql_raster_join *join = r->join;
 	struct rql_raster_args args = r->args;
 	args.number = 1u << join->partition_bits;
 	args.what = RQL_RASTER_FLAG_ROWS;
-	rql_record_fill(r->c, join->temp.buffer, join->temp.offset + r->plan.matched, join->probe.count * 4, 0);
+	rql_record_fill(r->c, join->temp.buffer, join->temp.offset + r->plan.matched[1], join->probe.count * 4, 0);
 	RQL_TRY(dispatch(r, &matched_kernel, &args, 0, join->probe.count, RQL_RASTER_MATCHES, -1));
 	args.what = RQL_RASTER_PUT_ROWS;
-	return dispatch(r, &matched_kernel, &args, 0, join->probe.count, RQL_RASTER_MATCHES, -1);
+	args.side = 1;
+	RQL_TRY(dispatch(r, &matched_kernel, &args, 0, join->probe.count, RQL_RASTER_MATCHES, -1));
+	args.side = 0;
+	return join->kind == RQL_JOIN_FULL
+	           ? dispatch(r, &matched_kernel, &args, 0, join->build.count, RQL_RASTER_MATCHES, -1) : RQL_OK;
 }
 
 static struct rql_raster_args args_of(const struct rql_raster_join *join, const struct plan *plan)
@@ -515,7 +548,8 @@ static struct rql_raster_args args_of(const struct rql_raster_join *join, const 
 		.dense_rows = (uint32_t)most_built(join),
 		.flags = (join->has_null_key ? RQL_RASTER_HAS_NULL : 0) | (gives_pairs(join) ? RQL_RASTER_PAIRS : RQL_RASTER_DROPS_EQUAL) |
 	             (snakes(join) ? RQL_RASTER_SNAKE : 0) | (counts_heights(join) ? RQL_RASTER_STATISTICS : 0) |
-	             (join->kind == RQL_JOIN_SEMI ? RQL_RASTER_WANTS_MATCHED : 0)};
+	             (join->kind == RQL_JOIN_SEMI ? RQL_RASTER_WANTS_MATCHED : 0) | (has_texts(join) ? RQL_RASTER_TEXTS : 0) |
+	             (join->kind == RQL_JOIN_FULL ? RQL_RASTER_FULL : 0) | (join->single ? RQL_RASTER_SINGLE : 0)};
 }
 
 rql_status rql_record_raster_join(struct rql_commands *c, const struct rql_raster_join *join, struct rql_error *err)

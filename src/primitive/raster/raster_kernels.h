@@ -25,8 +25,10 @@
 #define RQL_RASTER_AT_BUILD_ROWS 15u
 #define RQL_RASTER_AT_PROBE_ROWS 16u
 #define RQL_RASTER_AT_ROWS 17u
-#define RQL_RASTER_AT_MATCHED 18u /* uint32_t a row of side 1 */
-#define RQL_RASTER_JOIN_TABLE 19u
+#define RQL_RASTER_AT_MATCHED 18u /* of a side, uint32_t a row: it has a match */
+#define RQL_RASTER_AT_TEXT_STARTS 20u /* of a side, uint32_t a row and one more: its text's first byte */
+#define RQL_RASTER_AT_BYTES 22u       /* of a side */
+#define RQL_RASTER_JOIN_TABLE 24u
 
 /* The state: uint32_t. Draws are four words each, workgroups of indirect dispatches three. */
 #define RQL_RASTER_SWAP 0u    /* side 1 is built in this partition */
@@ -80,6 +82,9 @@ RQL_KERNEL_STRUCT_SIZE(rql_raster_args, 112);
 #define RQL_RASTER_STATISTICS 8u
 #define RQL_RASTER_PAIRS 16u
 #define RQL_RASTER_WANTS_MATCHED 32u
+#define RQL_RASTER_TEXTS 64u  /* keys are hashes of texts: those of equal keys are compared */
+#define RQL_RASTER_FULL 128u  /* which build rows have a match is noted */
+#define RQL_RASTER_SINGLE 256u /* whether a probe row has several is noted, behind the number of rows */
 /* side, of raster_place.vert */
 #define RQL_RASTER_BUILDING 2u
 /* what, of raster_plan.comp */
@@ -90,6 +95,15 @@ RQL_KERNEL_STRUCT_SIZE(rql_raster_args, 112);
 /* of raster_matched.comp */
 #define RQL_RASTER_FLAG_ROWS 0u
 #define RQL_RASTER_PUT_ROWS 1u
+
+/* raster_hash.comp */
+struct rql_raster_hash_args {
+	uint64_t keys, starts, bytes;
+	uint64_t valid; /* a bitmap; 0: all are */
+	uint64_t mask;  /* bits of a hash that are kept */
+	uint64_t count;
+};
+RQL_KERNEL_STRUCT_SIZE(rql_raster_hash_args, 48);
 
 struct rql_raster_gather_args {
 	uint64_t rows, from, to; /* from 0: the numbers themselves */

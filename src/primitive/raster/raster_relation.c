@@ -12,7 +12,7 @@ static const struct rql_kernel gather_kernel = {"primitive.raster_gather", rql_s
 /* Why it is none for this pipeline; NULL: it is one. */
 static const char *refusal(const struct rql_join *join)
 {
-	if ((unsigned)join->kind > RQL_JOIN_ANTI)
+	if ((unsigned)join->kind > RQL_JOIN_ANTI && join->kind != RQL_JOIN_FULL)
 		return "an IN that may be NULL is not drawn";
 	if (join->condition_count)
 		return "a join with conditions beyond its keys is not drawn";
@@ -23,18 +23,19 @@ static const char *refusal(const struct rql_join *join)
 
 static bool gives_pairs(const struct rql_join *join)
 {
-	return join->kind == RQL_JOIN_INNER || join->kind == RQL_JOIN_LEFT;
+	return join->kind == RQL_JOIN_INNER || join->kind == RQL_JOIN_LEFT || join->kind == RQL_JOIN_FULL;
 }
 
 void rql_raster_relation_lay(struct rql_raster_relation *relation, const struct rql_join *join)
 {
 	relation->join = *join;
 	relation->pairs = (struct rql_raster_join){.kind = join->kind,
+	                                           .single = join->single,
 	                                           .key_bits = join->key_bits,
 	                                           .has_null_key = join->has_null_key,
 	                                           .null_key = join->null_key,
-	                                           .build = {join->build.count, join->build.found, join->build.keys},
-	                                           .probe = {join->probe.count, join->probe.found, join->probe.keys},
+	                                           .build = {.count = join->build.count, .found = join->build.found, .keys = join->build.keys},
+	                                           .probe = {.count = join->probe.count, .found = join->probe.found, .keys = join->probe.keys},
 	                                           .capacity = join->capacity,
 	                                           .rows = join->rows};
 	rql_raster_join_size(&relation->pairs);

@@ -30,18 +30,10 @@ static rql_status read_options(struct rql_arena *arena, const char *sql, const s
 	                    st->options[0].name);
 }
 
-/* What has codes or at most 64 bits. */
+/* What columns hold, but for the integers that they hold as if they had a sign. */
 static bool can_index(struct rql_type type)
 {
-	switch (type.id) {
-	case RQL_TYPE_HUGEINT:
-	case RQL_TYPE_UHUGEINT:
-		return false;
-	case RQL_TYPE_DECIMAL:
-		return rql_type_bytes(type) <= 8;
-	default:
-		return true;
-	}
+	return type.id != RQL_TYPE_UHUGEINT;
 }
 
 static rql_status check_key(const char *sql, const struct rql_statement *st, const struct rql_columns_shape *shape,
@@ -55,8 +47,8 @@ static rql_status check_key(const char *sql, const struct rql_statement *st, con
 	struct rql_strbuf type = {0};
 	rql_type_print(&type, shape->types[at]);
 	rql_error_at(err, sql, st->table.position,
-	             "Not implemented Error: the key \"%s\" is of type %s; an index that is %s holds integers of up to 64 "
-	             "bits, real numbers, decimals of up to 18 digits, dates, times, timestamps and texts",
+	             "Not implemented Error: the key \"%s\" is of type %s; an index that is %s holds numbers of all other "
+	             "types, dates, times, timestamps and texts",
 	             shape->names[at], rql_strbuf_text(&type), st->method);
 	rql_strbuf_free(&type);
 	return RQL_ERROR_STATEMENT;

@@ -36,11 +36,12 @@ static struct rql_prepared *prepared_of(const struct rql_stage *stage)
 }
 
 /* ---- what it can do ---- */
+/* Values that leave 64 bits no scan on a GPU reads; so no key is a prefix here. */
 static const struct rql_index_of *index_of(const struct rql_request *request, uint32_t column)
 {
 	for (uint32_t i = 0; i < request->index_count && column != RQL_NONE; i++) {
 		const struct rql_index_of *of = &request->indexes[i];
-		if (rql_rx_form(of->form) && of->column == column && rql_index_can(&request->snapshot->columns[column]))
+		if (rql_rx_form(of->form) && of->column == column && !request->snapshot->columns[column].wide)
 			return of;
 	}
 	return NULL;
@@ -87,7 +88,7 @@ static double guess(const struct rql_store_snapshot *snapshot, const struct rql_
 {
 	const struct rql_store_column *column = &snapshot->columns[test->column];
 	const double rows = (double)snapshot->rows;
-	int64_t low, high;
+	rql_int128 low, high;
 	rql_index_column_bounds(column, &low, &high);
 	const double all = (double)high - (double)low + 1;
 	double values = 0;
@@ -108,14 +109,15 @@ static bool has_lines(const struct rql_store_snapshot *snapshot, const struct rq
                       const struct rql_index_test *test)
 {
 	const struct rql_store_column *column = &snapshot->columns[of->column];
-	int64_t low, high;
+	rql_int128 low, high;
 	bool fits = true;
 	rql_index_column_bounds(column, &low, &high);
 	for (uint32_t i = 0; i < test->count && of->form == RQL_INDEX_RX && column->kind != RQL_STORE_CODED; i++) {
 		rql_int128 least = test->ranges[i].least, greatest = test->ranges[i].greatest;
 		least = least > low ? least : low;
 		greatest = greatest < high ? greatest : high;
-		fits = fits && (greatest - least) >> RQL_AXIS_BITS < RQL_RX_LINES - 1;
+		const rql_uint128 span = greatest > least ? (rql_uint128)greatest - (rql_uint128)least : 0;
+		fits = fits && span >> RQL_AXIS_BITS < RQL_RX_LINES - 1;
 	}
 	return fits;
 }
@@ -153,18 +155,11 @@ static rql_status choose(struct rql_prepared *p, const struct rql_request *reque
 
 /* ---- the stage: placing ---- */
 /* A range as keys of a segment; false: it has none of them. */
-static bool range_in(const struct rql_rx_placed *placed, const struct rql_store_view *view,
+static bool range_in(const struct rql_rx_placed *placed, const struct rql_store_segment *segment,
                      const struct rql_index_range *range, uint64_t *low, uint64_t *high)
 {
-	int64_t least = range->least, greatest = range->greatest;
-	if (view->kind == RQL_STORE_CODED && view->translate) {
-		least = rql_store_stored_from(view, least);
-		greatest = (int64_t)rql_store_stored_from(view, (rql_int128)greatest + 1) - 1;
-	}
-	if ((!placed->rx && !placed->cgrx) || least > greatest || greatest < placed->least)
+	if ((!placed->rx && !placed->cgrx) || !rql_index_key_range(&placed->key, segment, range, 1, low, high))
 		return false;
-	*low = least > placed->least ? (uint64_t)least - (uint64_t)placed->least : 0;
-	*high = (uint64_t)greatest - (uint64_t)placed->least;
 	*high = *high < placed->greatest ? *high : placed->greatest;
 	return *low <= *high;
 }
@@ -178,7 +173,7 @@ static void write_probes(const struct rql_prepared *p, uint32_t s, uint8_t *to, 
 	*batch = (struct batch){.lows = at, .highs = at + (uint64_t)p->test.count * width};
 	for (uint32_t i = 0; i < p->test.count; i++) {
 		uint64_t low, high;
-		if (!range_in(placed, &p->snapshot->segments[s].columns[p->of.column], &p->test.ranges[i], &low, &high))
+		if (!range_in(placed, &p->snapshot->segments[s], &p->test.ranges[i], &low, &high))
 			continue;
 		memcpy(to + batch->lows + batch->count * width, &low, width); /* little-endian */
 		memcpy(to + batch->highs + batch->count * width, &high, width);

@@ -83,7 +83,7 @@ static rql_status fill(struct rql_rx_placed *p, const struct placing *state, str
 	const struct rql_index_of sorted = {.column = state->of->column, .form = RQL_INDEX_SORTED};
 	struct rql_index_run *run = NULL;
 	RQL_TRY(rql_index_run_get(state->snapshot, state->segment, &sorted, state->cpu, state->progress, &run, err));
-	p->least = run->key.digits[0].least;
+	p->key = run->key;
 	p->greatest = run->map.greatest;
 	p->narrow = run->map.narrow;
 	rql_status status = RQL_OK;

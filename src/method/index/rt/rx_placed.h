@@ -14,7 +14,7 @@ struct rql_rx_placed {
 	struct rql_rx *rx;              /* one of the two; NULL both: the segment has no key */
 	struct rql_cgrx *cgrx;
 	struct rql_buffer *keys, *rows; /* of rx: what it reads; rows as of index_run.h */
-	int64_t least;                  /* of key 0 */
+	struct rql_index_key key;       /* what its keys are made of */
 	uint64_t greatest;              /* key */
 	bool narrow;                    /* keys have 32 bits */
 };

@@ -5,23 +5,10 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "device/kernel.glsl"
-#include "method/sieve/shaders/sieve_test.glsl"
+#include "method/sieve/shaders/sieve_bins.glsl"
 layout(local_size_x_id = 0) in;
 
 layout(push_constant, scalar) uniform Args { rql_sieve_make_args args; };
-
-uint bin_of(uint64_t key)
-{
-	uint low = 0u, high = args.bins - 1u; // how many bounds are not above the key
-	while (low < high) {
-		const uint middle = (low + high) / 2u;
-		if (SieveKey64(args.bounds + uint64_t(middle) * 8ul).v <= key)
-			low = middle + 1u;
-		else
-			high = middle;
-	}
-	return low;
-}
 
 void main()
 {
@@ -37,7 +24,7 @@ void main()
 		const uint64_t row = uint64_t(word) * 32ul + r;
 		const uint64_t key = args.wide != 0u ? SieveKey64(args.keys + row * 8ul).v
 		                                     : uint64_t(SieveKey32(args.keys + row * 4ul).v);
-		digits[r] = bin_of(key);
+		digits[r] = bin_of(args.bounds, args.bins, key);
 	}
 	const uint base = args.base != 0u ? args.base : 1u;
 	for (uint v = 0u; v < args.highs; v++) {

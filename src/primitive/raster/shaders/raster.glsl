@@ -39,6 +39,34 @@ uint rql_number(uint side, uint position)
 	return numbers == 0ul ? position : rql_u32s(numbers).at[position];
 }
 
+// Four bytes from byte `at` on, of which `left` are the text's, without touching a word that has none of them.
+uint rql_text_word(uint64_t bytes, uint at, uint left)
+{
+	uint shift = at % 4u * 8u, word = rql_u32s(bytes).at[at / 4u] >> shift;
+	if (shift != 0u && left > 4u - at % 4u)
+		word |= rql_u32s(bytes).at[at / 4u + 1u] << 32u - shift;
+	return left < 4u ? word & (1u << left * 8u) - 1u : word;
+}
+uvec2 rql_text(uint side, uint position)
+{
+	uint64_t starts = RQL_AT(RQL_RASTER_AT_TEXT_STARTS + side);
+	uint row = rql_number(side, position), first = rql_u32s(starts).at[row];
+	return uvec2(first, rql_u32s(starts).at[row + 1u] - first);
+}
+
+// Do two rows of equal keys match? Where keys are hashes, their texts decide.
+bool rql_same(uint side, uint position, uint other_side, uint other)
+{
+	if (!rql_flag(RQL_RASTER_TEXTS))
+		return true;
+	uvec2 a = rql_text(side, position), b = rql_text(other_side, other);
+	bool same = a.y == b.y;
+	for (uint i = 0u; same && i < a.y; i += 4u)
+		same = rql_text_word(RQL_AT(RQL_RASTER_AT_BYTES + side), a.x + i, a.y - i) ==
+		       rql_text_word(RQL_AT(RQL_RASTER_AT_BYTES + other_side), b.x + i, b.y - i);
+	return same;
+}
+
 // Another hash than that of the partitions, whose top bits are equal here.
 uvec2 rql_pixel_of_key(uvec2 key)
 {
@@ -89,6 +117,8 @@ uint rql_dense_position(uint place)
 // A pair goes to its place, in the order of the sides that was asked for.
 void rql_put_pair(uint64_t place, uint built, uint probed)
 {
+	if (rql_flag(RQL_RASTER_FULL)) // such a join builds on the side that was asked to be built
+		rql_u32s(RQL_AT(RQL_RASTER_AT_MATCHED)).at[rql_number(0u, built)] = 1u;
 	if (place >= args.capacity)
 		return;
 	bool swapped = rql_building() != 0u;

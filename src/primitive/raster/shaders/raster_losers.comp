@@ -16,7 +16,9 @@ void main()
 		position = args.list != 0ul ? rql_u32s(args.list).at[uint(i)] : uint(i) + RQL_STATE.at[draw + 2u];
 		uvec2 key = rql_key(side, position);
 		uvec3 winner = rql_unpacked(rql_fetch(args.stack_image, ivec2(rql_pixel_of_key(key)), args.layer));
-		lost = winner.z != position + 1u && !rql_is_null(key) && !(rql_flag(RQL_RASTER_DROPS_EQUAL) && winner.xy == key);
+		lost = winner.z != position + 1u && !rql_is_null(key);
+		if (lost && rql_flag(RQL_RASTER_DROPS_EQUAL) && winner.xy == key)
+			lost = !rql_same(side, winner.z - 1u, side, position);
 	}
 	uvec4 losers = subgroupBallot(lost);
 	uint first = 0u;

@@ -12,6 +12,8 @@ void main()
 	uvec2 key = rql_key(side, position);
 	uvec3 found = rql_unpacked(rql_fetch(args.stack_image, ivec2(rql_pixel_of_key(key)), uint(gl_InstanceIndex)));
 	bool equal = found.z != 0u && found.xy == key && !rql_is_null(key);
+	if (equal)
+		equal = rql_same(rql_building(), found.z - 1u, side, position);
 	gl_Position = equal ? rql_pixel(rql_pixel_of_probe(side, position), uvec2(args.width, args.height)) : rql_nowhere;
 	gl_PointSize = 1.0;
 	pair = uvec2(found.z - 1u, position);

@@ -11,7 +11,9 @@ void main()
 	uvec2 key = rql_key(side, position);
 	uvec2 rows = rql_is_null(key) ? uvec2(0u) : rql_dense_rows(rql_pixel_of_key(key));
 	for (uint i = 0u; i < rows.y; i++) {
-		matches += uint(rql_key(built, rql_dense_position(rows.x + i)) == key);
+		uint other = rql_dense_position(rows.x + i);
+		if (rql_key(built, other) == key && rql_same(built, other, side, position))
+			matches++;
 		if (matches != 0u && !rql_flag(RQL_RASTER_PAIRS))
 			break;
 	}

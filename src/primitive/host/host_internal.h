@@ -1,0 +1,88 @@
+/* What the files of joins from the host's memory share. */
+#ifndef RQL_HOST_INTERNAL_H
+#define RQL_HOST_INTERNAL_H
+
+#include <pthread.h>
+#include "primitive/exchange.h"
+#include "primitive/host/host_join.h"
+#include "primitive/relation_internal.h"
+
+struct rql_host_sizes;
+/* The join on a device, without memory but for the build side's keys, whose device decides about sizes. */
+struct rql_join rql_host_relation(const struct rql_host_join *join, const struct rql_host_sizes *sizes,
+                                  struct rql_buffer *keys);
+
+/* Rows that a device has room for: of the build side, of a piece of the probe side and of its result. */
+struct rql_host_sizes {
+	uint64_t build, piece, out;
+	uint32_t bits; /* log2 of the partitions that make build sides fit */
+};
+/* False: no partitioning makes a build side fit the limit. */
+bool rql_host_sizes_choose(const struct rql_host_join *join, struct rql_device *device, uint64_t limit,
+                           struct rql_host_sizes *out);
+/* Of a device's memory. */
+uint64_t rql_host_sizes_bytes(const struct rql_host_join *join, struct rql_device *device,
+                              const struct rql_host_sizes *sizes);
+
+/* One side's rows, once, or as often as `at` is set back where they come from a store. */
+struct rql_host_feed {
+	const struct rql_host_side *side;
+	const struct rql_host_store *store; /* NULL: side->next */
+	uint64_t part, at, rows;            /* rows: of the partition */
+};
+/* At most `most` rows; piece: where they may be put, and then where they are. */
+rql_status rql_host_feed_next(struct rql_host_feed *feed, struct rql_device *device, uint64_t most,
+                              struct rql_host_piece *piece, struct rql_error *err) RQL_MUST_CHECK;
+/* Has the feed given all? Of a side's own rows that is seen by a piece without rows. */
+static inline bool rql_host_feed_ended(const struct rql_host_feed *feed)
+{
+	return feed->store && feed->at >= feed->rows;
+}
+
+/* The columns of a side, or of the result, in one buffer that has room for `rows` of them. */
+struct rql_host_layout {
+	uint32_t count;
+	uint32_t bits[1 + RQL_HOST_COLUMNS]; /* the keys first; of a result there are none: bits[0] is 0 */
+	uint64_t at[1 + RQL_HOST_COLUMNS], bytes;
+};
+struct rql_host_layout rql_host_layout_of(const struct rql_host_join *join, const struct rql_host_side *side,
+                                          uint64_t rows);
+struct rql_host_piece rql_host_piece_in(const struct rql_host_layout *layout, struct rql_buffer *buffer);
+
+/* ---- a device at work ---- */
+#define RQL_HOST_FLIGHT 4u /* pieces between their way in and the sink */
+struct rql_host_slot {
+	struct rql_host_piece host, result; /* in the host's memory */
+	struct rql_buffer *staging;         /* for `host` */
+	uint64_t rows;                      /* 0: nothing */
+};
+/* Of every other piece; and what a step, a recording, needs. */
+struct rql_host_turn {
+	struct rql_buffer *in, *out, *count; /* on the device */
+	struct rql_buffer *staging;          /* for results */
+	struct rql_buffer *table;            /* of the step's exchange */
+	struct rql_commands *commands;       /* NULL: no step is in flight */
+	uint64_t ticket;
+};
+struct rql_host_worker {
+	const struct rql_host_join *join;
+	struct rql_device *device;
+	struct rql_host_sizes sizes;
+	pthread_mutex_t *sink_lock;
+	struct rql_host_layout build_layout, piece_layout, probe_layout, out_layout; /* piece: of the build side's pieces */
+	struct rql_host_slot slot[RQL_HOST_FLIGHT];
+	struct rql_host_turn turn[2];
+	struct rql_buffer *build, *built, *temp;
+	struct rql_buffer *seen;  /* READBACK, uint64_t[RQL_HOST_FLIGHT + 1]: rows of results; the last one: of what runs alone */
+	struct rql_join relation; /* the build side that is there */
+	uint64_t most;            /* rows of the next piece */
+	struct rql_host_report report;
+};
+/* Its memory is there until it is closed. */
+rql_status rql_host_worker_open(struct rql_host_worker *worker, struct rql_error *err) RQL_MUST_CHECK;
+void rql_host_worker_close(struct rql_host_worker *worker);
+/* Joins all that both feeds give. */
+rql_status rql_host_worker_join(struct rql_host_worker *worker, struct rql_host_feed *build, struct rql_host_feed *probe,
+                                struct rql_error *err) RQL_MUST_CHECK;
+
+#endif

@@ -1,0 +1,318 @@
+/* A join from the host's memory: what goes through which partitions to which device. */
+#include "primitive/host/host_internal.h"
+
+#include <stdlib.h>
+
+#define ROOM_LEFT 16u /* of what can be had, one part in so many */
+#define READ_BYTES (UINT64_C(64) << 20) /* that are partitioned at a time */
+
+/* Stores of both sides' partitions; above: build rows of the partition that they were made of. */
+struct level {
+	struct rql_host_store *store[2];
+	uint32_t used, passes; /* bits of the hash, and passes, until here */
+	uint64_t above;
+};
+
+/* What all devices share. */
+struct run {
+	const struct rql_host_join *join;
+	struct rql_host_memory *memory;
+	struct rql_host_sizes sizes;
+	struct level level; /* of the first pass */
+	pthread_mutex_t sink_lock, error_lock;
+	_Atomic uint64_t next; /* partition */
+	_Atomic bool failed;
+	rql_status status;
+	struct rql_error *err;
+};
+
+/* A device's thread. */
+struct thread {
+	struct run *run;
+	struct rql_host_worker worker;
+	double partition_ns;
+	uint32_t passes; /* of partitioning, where more than the first were made */
+	pthread_t handle;
+};
+
+static rql_status limit_reached(const struct rql_device *device, uint64_t need, uint64_t limit, struct rql_error *err)
+{
+	char needed[24], had[24];
+	return rql_error_set(err, RQL_ERROR_LIMIT, "a join needs %s of device %s's memory; it may have %s",
+	                     rql_format_bytes(needed, need), device->id, rql_format_bytes(had, limit));
+}
+
+/* ---- partitions ---- */
+
+static rql_status store_new(const struct run *run, const struct rql_host_side *side, uint32_t bits, uint32_t used,
+                            struct rql_host_store **out, struct rql_error *err)
+{
+	const struct rql_host_store_spec spec = {.shape = side->shape,
+	                                         .bits = bits,
+	                                         .used = used,
+	                                         .memory = run->memory,
+	                                         .pool = run->join->devices[0]->pool};
+	return rql_host_store_new(&spec, out, err);
+}
+
+static struct rql_host_rows rows_in(const struct rql_host_piece *piece, const struct rql_host_shape *shape)
+{
+	struct rql_host_rows rows = {.count = piece->rows, .keys = (uint8_t *)piece->keys.buffer->map + piece->keys.offset};
+	for (uint32_t c = 0; c < shape->column_count; c++)
+		rows.columns[c] = (uint8_t *)piece->columns[c].buffer->map + piece->columns[c].offset;
+	return rows;
+}
+
+static uint64_t read_rows(const struct rql_host_side *side)
+{
+	return READ_BYTES / rql_host_row_bytes(&side->shape) / 4 * 4;
+}
+
+/* Pieces come in memory that the first device reaches, too. */
+static rql_status fill_store(const struct run *run, struct rql_host_feed *feed, struct rql_host_store *store,
+                             struct rql_buffer *staging, struct rql_error *err)
+{
+	const struct rql_host_layout layout = rql_host_layout_of(run->join, feed->side, read_rows(feed->side));
+	struct rql_progress *progress = run->join->progress;
+	while (!rql_host_feed_ended(feed)) {
+		struct rql_host_piece piece = {.rows = 0};
+		if (staging)
+			piece = rql_host_piece_in(&layout, staging);
+		RQL_TRY(rql_host_feed_next(feed, run->join->devices[0], read_rows(feed->side), &piece, err));
+		if (!piece.rows)
+			break;
+		const struct rql_host_rows rows = rows_in(&piece, &feed->side->shape);
+		RQL_TRY(rql_host_store_add(store, &rows, err));
+		if (progress && atomic_load_explicit(&progress->cancel, memory_order_relaxed))
+			return rql_error_set(err, RQL_ERROR_INTERRUPTED, "INTERRUPT Error: Interrupted!");
+	}
+	return RQL_OK;
+}
+
+/* All rows of a feed into partitions. */
+static rql_status partition(const struct run *run, struct rql_host_feed *feed, uint32_t bits, uint32_t used,
+                            struct rql_host_store **out, struct rql_error *err)
+{
+	const uint64_t bytes = rql_host_layout_of(run->join, feed->side, read_rows(feed->side)).bytes;
+	struct rql_buffer *staging = NULL;
+	RQL_TRY(store_new(run, feed->side, bits, used, out, err));
+	if (feed->store || !feed->side->in_place)
+		RQL_TRY(rql_buffer_new(run->join->devices[0], bytes, RQL_MEMORY_READBACK, "rows to be partitioned", &staging, err));
+	const rql_status status = fill_store(run, feed, *out, staging, err);
+	rql_buffer_free(staging);
+	return status;
+}
+
+/* ---- a pair of partitions ---- */
+
+static rql_status join_pair(struct thread *t, const struct level *level, uint64_t part, struct rql_error *err);
+
+/* Both partitions once more, by the next bits of the hash. */
+static rql_status join_again(struct thread *t, struct rql_host_feed feeds[2], uint32_t bits, const struct level *from,
+                             struct rql_error *err)
+{
+	struct level level = {.used = from->used + bits, .passes = from->passes + 1, .above = feeds[0].rows};
+	const uint64_t start = rql_now_ns();
+	rql_status status = RQL_OK;
+	for (int s = 0; s < 2 && status == RQL_OK; s++)
+		status = partition(t->run, &feeds[s], bits, from->used, &level.store[s], err);
+	t->partition_ns += (double)(rql_now_ns() - start);
+	t->passes = level.passes > t->passes ? level.passes : t->passes;
+	for (uint64_t p = 0; p < UINT64_C(1) << bits && status == RQL_OK; p++)
+		status = join_pair(t, &level, p, err);
+	rql_host_store_free(level.store[0]);
+	rql_host_store_free(level.store[1]);
+	return status;
+}
+
+/* So many bits more make partitions of the build rows that fit. 0: they fit, or nothing makes them fit, as where nearly
+ * all came through the last pass together: then they have one key. */
+static uint32_t bits_for(const struct rql_host_sizes *sizes, uint64_t rows, const struct level *level)
+{
+	const uint32_t left = RQL_HOST_HASH_BITS - level->used;
+	uint32_t bits = rql_log2_up(rql_div_up(rows, sizes->build)) + 1;
+	if (rows <= sizes->build || rows > level->above - level->above / 8)
+		return 0;
+	bits = bits < RQL_HOST_PASS_BITS ? bits : RQL_HOST_PASS_BITS;
+	return bits < left ? bits : left;
+}
+
+static rql_status too_many(struct thread *t, uint64_t rows, struct rql_error *err)
+{
+	struct rql_host_sizes need = t->worker.sizes;
+	const uint64_t have = t->worker.report.device_peak;
+	need.build = rows;
+	return limit_reached(t->worker.device, rql_host_sizes_bytes(t->run->join, t->worker.device, &need), have, err);
+}
+
+static rql_status join_pair(struct thread *t, const struct level *level, uint64_t part, struct rql_error *err)
+{
+	const struct rql_host_join *join = t->run->join;
+	const struct rql_host_side *sides[] = {&join->build, &join->probe};
+	struct rql_host_feed feeds[2];
+	rql_status status = RQL_OK;
+	for (int s = 0; s < 2; s++)
+		feeds[s] = (struct rql_host_feed){.side = sides[s], .store = level->store[s], .part = part,
+		                                  .rows = rql_host_store_rows(level->store[s], part)};
+	const uint32_t bits = bits_for(&t->worker.sizes, feeds[0].rows, level);
+	if (bits)
+		status = join_again(t, feeds, bits, level, err);
+	else if (feeds[0].rows > t->worker.sizes.build && join->kind != RQL_JOIN_INNER)
+		status = too_many(t, feeds[0].rows, err);
+	else if (feeds[0].rows || feeds[1].rows)
+		status = rql_host_worker_join(&t->worker, &feeds[0], &feeds[1], err);
+	rql_host_store_drop(level->store[0], part);
+	rql_host_store_drop(level->store[1], part);
+	return status;
+}
+
+/* ---- devices ---- */
+
+static rql_status work(struct thread *t, struct rql_error *err)
+{
+	struct run *run = t->run;
+	RQL_TRY(rql_host_worker_open(&t->worker, err));
+	if (!run->sizes.bits) {
+		struct rql_host_feed build = {.side = &run->join->build}, probe = {.side = &run->join->probe};
+		return rql_host_worker_join(&t->worker, &build, &probe, err);
+	}
+	while (!atomic_load(&run->failed)) {
+		const uint64_t part = atomic_fetch_add(&run->next, 1);
+		if (part >= UINT64_C(1) << run->level.used)
+			break;
+		RQL_TRY(join_pair(t, &run->level, part, err));
+	}
+	return RQL_OK;
+}
+
+static void *thread_main(void *state)
+{
+	struct thread *t = state;
+	struct rql_error err = {0};
+	const rql_status status = work(t, &err);
+	if (status != RQL_OK) {
+		atomic_store(&t->run->failed, true);
+		pthread_mutex_lock(&t->run->error_lock);
+		if (t->run->status == RQL_OK)
+			t->run->status = rql_error_set(t->run->err, status, "%s", rql_error_message(&err));
+		pthread_mutex_unlock(&t->run->error_lock);
+	}
+	rql_error_clear(&err);
+	rql_host_worker_close(&t->worker);
+	return NULL;
+}
+
+static void add_report(struct rql_host_report *to, const struct thread *t)
+{
+	const struct rql_host_report *from = &t->worker.report;
+	to->build_bytes += from->build_bytes;
+	to->probe_bytes += from->probe_bytes;
+	to->result_bytes += from->result_bytes;
+	to->device_peak = from->device_peak > to->device_peak ? from->device_peak : to->device_peak;
+	to->rows += from->rows;
+	to->partitions += from->partitions;
+	to->passes = t->passes > to->passes ? t->passes : to->passes;
+	to->blocks += from->blocks;
+	to->pieces += from->pieces;
+	to->repeated += from->repeated;
+	to->partition_ns += t->partition_ns;
+	to->open_ns += from->open_ns;
+	to->build_ns += from->build_ns;
+	to->fill_ns += from->fill_ns;
+	to->wait_ns += from->wait_ns;
+	to->put_ns += from->put_ns;
+	to->device_ns += from->device_ns;
+	to->link_ns += from->link_ns;
+	to->match_ns += from->match_ns;
+}
+
+/* The first device's work is the caller's. One whose thread does not start leaves its share to the others. */
+static rql_status run_devices(struct run *run, struct rql_host_report *report, struct rql_error *err)
+{
+	const struct rql_host_join *join = run->join;
+	const uint32_t count = run->sizes.bits ? join->device_count : 1;
+	struct thread *threads = calloc(count, sizeof(*threads));
+	bool started[RQL_DEVICES_MAX] = {false};
+	if (!threads)
+		return rql_error_memory(err, count * sizeof(*threads), "devices of a join");
+	for (uint32_t i = 0; i < count; i++) {
+		threads[i].run = run;
+		threads[i].worker = (struct rql_host_worker){
+			.join = join, .device = join->devices[i], .sizes = run->sizes, .sink_lock = &run->sink_lock};
+		started[i] = i && pthread_create(&threads[i].handle, NULL, thread_main, &threads[i]) == 0;
+	}
+	(void)thread_main(&threads[0]);
+	for (uint32_t i = 0; i < count; i++) {
+		if (started[i])
+			pthread_join(threads[i].handle, NULL);
+		add_report(report, &threads[i]);
+	}
+	free(threads);
+	return run->status;
+}
+
+static uint64_t limit_of(const struct rql_host_join *join)
+{
+	uint64_t least = join->device_limit ? join->device_limit : UINT64_MAX;
+	for (uint32_t i = 0; i < join->device_count; i++) {
+		uint64_t available, total;
+		rql_device_memory(join->devices[i], &available, &total);
+		available -= available / ROOM_LEFT;
+		least = available < least ? available : least;
+	}
+	return least;
+}
+
+static rql_status partition_sides(struct run *run, struct rql_host_report *report, struct rql_error *err)
+{
+	const struct rql_host_side *sides[] = {&run->join->build, &run->join->probe};
+	const uint32_t bits = run->sizes.bits < RQL_HOST_PASS_BITS ? run->sizes.bits : RQL_HOST_PASS_BITS;
+	run->level = (struct level){.used = bits, .passes = 1, .above = UINT64_MAX};
+	const uint64_t start = rql_now_ns();
+	rql_status status = RQL_OK;
+	for (int s = 0; s < 2 && status == RQL_OK; s++) {
+		struct rql_host_feed feed = {.side = sides[s]};
+		status = partition(run, &feed, bits, 0, &run->level.store[s], err);
+	}
+	report->partition_ns += (double)(rql_now_ns() - start);
+	return status;
+}
+
+static rql_status check(const struct rql_host_join *join, struct rql_error *err)
+{
+	const bool known = join->kind == RQL_JOIN_INNER || join->kind == RQL_JOIN_LEFT || join->kind == RQL_JOIN_SEMI ||
+	                   join->kind == RQL_JOIN_ANTI || join->kind == RQL_JOIN_FULL;
+	if (!known || !join->device_count || join->device_count > RQL_DEVICES_MAX ||
+	    join->build.shape.key_bits != join->probe.shape.key_bits ||
+	    join->build.shape.column_count > RQL_RELATION_COLUMNS || join->probe.shape.column_count > RQL_RELATION_COLUMNS)
+		return rql_error_set(err, RQL_ERROR_INTERNAL, "a join of kind %d from the host's memory cannot be asked for",
+		                     (int)join->kind);
+	return RQL_OK;
+}
+
+rql_status rql_host_join_run(const struct rql_host_join *join, struct rql_host_report *report, struct rql_error *err)
+{
+	struct run run = {.join = join, .status = RQL_OK, .err = err};
+	*report = (struct rql_host_report){0};
+	RQL_TRY(check(join, err));
+	for (uint32_t i = 0; i < join->device_count; i++)
+		RQL_TRY(rql_device_start(join->devices[i], err));
+	const uint64_t limit = limit_of(join);
+	if (!rql_host_sizes_choose(join, join->devices[0], limit, &run.sizes))
+		return limit_reached(join->devices[0], rql_host_sizes_bytes(join, join->devices[0], &run.sizes), limit, err);
+	RQL_TRY(rql_host_memory_new(join->host_limit, join->folder, &run.memory, err));
+	pthread_mutex_init(&run.sink_lock, NULL);
+	pthread_mutex_init(&run.error_lock, NULL);
+	rql_status status = run.sizes.bits ? partition_sides(&run, report, err) : RQL_OK;
+	if (status == RQL_OK)
+		status = run_devices(&run, report, err);
+	report->passes = report->passes || !run.sizes.bits ? report->passes : 1;
+	report->host_peak = rql_host_memory_peak(run.memory);
+	report->spilled_bytes = rql_host_memory_spilled(run.memory);
+	rql_host_store_free(run.level.store[0]);
+	rql_host_store_free(run.level.store[1]);
+	rql_host_memory_free(run.memory);
+	pthread_mutex_destroy(&run.sink_lock);
+	pthread_mutex_destroy(&run.error_lock);
+	return status;
+}

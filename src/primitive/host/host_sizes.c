@@ -1,0 +1,78 @@
+/* How many rows a device has room for under a limit, and so how many partitions there are. */
+#include "primitive/host/host_internal.h"
+
+/* Pieces: long enough that reading the build side's partitions once a piece is little beside the link, short enough that
+ * the first and the last piece, beside which nothing moves the other way, are little too. */
+#define PIECES 8u
+#define PIECE_LEAST 16384u
+#define PIECE_MOST (UINT64_C(1) << 26)
+#define BUILD_LEAST 4096u /* smaller build sides: the limit is refused */
+/* Partitions vary with the square root of their size. */
+#define SPARE 8u /* one part in so many */
+#define SPARE_LEAST 512u
+
+struct rql_join rql_host_relation(const struct rql_host_join *join, const struct rql_host_sizes *sizes,
+                                  struct rql_buffer *keys)
+{
+	struct rql_join relation = {.kind = join->kind,
+	                            .key_bits = join->build.shape.key_bits,
+	                            .has_null_key = join->has_null_key,
+	                            .null_key = join->null_key,
+	                            .capacity = sizes->out,
+	                            .build = {.count = sizes->build, .keys.buffer = keys},
+	                            .probe = {.count = sizes->piece, .keys.buffer = keys}};
+	const struct rql_host_layout layout = rql_host_layout_of(join, &join->build, sizes->build);
+	const bool pairs = join->kind != RQL_JOIN_SEMI && join->kind != RQL_JOIN_ANTI;
+	relation.build.column_count = pairs ? join->build.shape.column_count : 0;
+	for (uint32_t c = 0; c < relation.build.column_count; c++)
+		relation.build.columns[c] = (struct rql_relation_column){.bits = join->build.shape.column_bits[c],
+		                                                         .in = {keys, layout.at[c + 1]}};
+	relation.probe.column_count = join->probe.shape.column_count;
+	for (uint32_t c = 0; c < relation.probe.column_count; c++)
+		relation.probe.columns[c].bits = join->probe.shape.column_bits[c];
+	return relation;
+}
+
+uint64_t rql_host_sizes_bytes(const struct rql_host_join *join, struct rql_device *device,
+                              const struct rql_host_sizes *sizes)
+{
+	struct rql_buffer keys = {.device = device};
+	struct rql_join relation = rql_host_relation(join, sizes, &keys);
+	relation.built.buffer = &keys;
+	return rql_host_layout_of(join, &join->build, sizes->build).bytes + rql_join_built_bytes(&relation) +
+	       rql_join_temp_bytes(&relation) +
+	       2 * (rql_host_layout_of(join, &join->probe, sizes->piece).bytes +
+	            rql_host_layout_of(join, NULL, sizes->out).bytes + 16 + RQL_EXCHANGE_TABLE_BYTES);
+}
+
+static struct rql_host_sizes sizes_of(const struct rql_host_join *join, uint32_t bits)
+{
+	struct rql_host_sizes sizes = {.bits = bits, .build = (join->build.rows >> bits) + 1};
+	if (bits)
+		sizes.build += sizes.build / SPARE + SPARE_LEAST;
+	const uint64_t probe = (join->probe.rows >> bits) + 1;
+	uint64_t piece = (sizes.build > probe ? sizes.build : probe) / PIECES;
+	piece = piece < PIECE_LEAST ? PIECE_LEAST : piece > PIECE_MOST ? PIECE_MOST : piece;
+	if (join->piece_rows && piece > join->piece_rows)
+		piece = join->piece_rows;
+	sizes.piece = (piece + 3) / 4 * 4;
+	/* A match for each row, and some more. A full join's rows that are left come as one piece. */
+	sizes.out = sizes.piece + (sizes.piece / SPARE + 3) / 4 * 4;
+	sizes.out = join->kind == RQL_JOIN_FULL && sizes.build > sizes.out ? sizes.build : sizes.out;
+	return sizes;
+}
+
+bool rql_host_sizes_choose(const struct rql_host_join *join, struct rql_device *device, uint64_t limit,
+                           struct rql_host_sizes *out)
+{
+	uint32_t bits = join->device_count > 1 ? rql_log2_up(join->device_count) + 1 : 0;
+	for (; bits <= RQL_HOST_HASH_BITS; bits++) {
+		*out = sizes_of(join, bits);
+		const bool short_rows = out->build <= RQL_RELATION_ROWS && out->out <= RQL_RELATION_ROWS;
+		if (short_rows && rql_host_sizes_bytes(join, device, out) <= limit)
+			return true;
+		if (out->build < BUILD_LEAST)
+			break;
+	}
+	return false;
+}

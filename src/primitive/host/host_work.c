@@ -1,0 +1,459 @@
+/* A device at work: build sides come in and are partitioned there, probe sides stream past them. Step s brings piece s in,
+ * joins piece s - 1, which came in by the step before, and lets the result of piece s - 2 out, all in one recording. Two
+ * steps are in the queue at a time; the CPU meanwhile takes the result of piece s - 4 and fills the piece after. */
+#include "primitive/host/host_internal.h"
+
+#define PASSES_MOST 64u
+#define ALONE RQL_HOST_FLIGHT /* word of `seen` */
+
+static double since(uint64_t start)
+{
+	return (double)(rql_now_ns() - start);
+}
+
+/* ---- memory ---- */
+
+static rql_status device_buffer(struct rql_host_worker *w, uint64_t bytes, enum rql_memory memory,
+                                struct rql_buffer **out, struct rql_error *err)
+{
+	if (memory != RQL_MEMORY_READBACK)
+		w->report.device_peak += bytes;
+	return rql_buffer_new(w->device, bytes, memory, "a join from the host's memory", out, err);
+}
+
+static rql_status open_turn(struct rql_host_worker *w, struct rql_host_turn *turn, struct rql_error *err)
+{
+	RQL_TRY(device_buffer(w, w->probe_layout.bytes, RQL_MEMORY_DEVICE, &turn->in, err));
+	RQL_TRY(device_buffer(w, w->out_layout.bytes, RQL_MEMORY_DEVICE, &turn->out, err));
+	RQL_TRY(device_buffer(w, 16, RQL_MEMORY_DEVICE, &turn->count, err));
+	RQL_TRY(device_buffer(w, RQL_EXCHANGE_TABLE_BYTES, RQL_MEMORY_UPLOAD, &turn->table, err));
+	if (w->join->room)
+		return RQL_OK;
+	return device_buffer(w, w->out_layout.bytes, RQL_MEMORY_READBACK, &turn->staging, err);
+}
+
+/* Build sides come in by two of the slots, and probe sides by all. */
+static rql_status open_slots(struct rql_host_worker *w, struct rql_error *err)
+{
+	const uint64_t build = w->piece_layout.bytes, probe = w->probe_layout.bytes;
+	if (w->join->build.in_place && w->join->probe.in_place && !w->sizes.bits)
+		return RQL_OK;
+	for (uint32_t i = 0; i < RQL_HOST_FLIGHT; i++)
+		RQL_TRY(device_buffer(w, build > probe ? build : probe, RQL_MEMORY_READBACK, &w->slot[i].staging, err));
+	return RQL_OK;
+}
+
+rql_status rql_host_worker_open(struct rql_host_worker *w, struct rql_error *err)
+{
+	const struct rql_host_join *join = w->join;
+	const uint64_t start = rql_now_ns();
+	w->build_layout = rql_host_layout_of(join, &join->build, w->sizes.build);
+	w->piece_layout = rql_host_layout_of(join, &join->build, w->sizes.piece);
+	w->probe_layout = rql_host_layout_of(join, &join->probe, w->sizes.piece);
+	w->out_layout = rql_host_layout_of(join, NULL, w->sizes.out);
+	w->most = w->sizes.piece;
+	RQL_TRY(device_buffer(w, w->build_layout.bytes, RQL_MEMORY_DEVICE, &w->build, err));
+	w->relation = rql_host_relation(join, &w->sizes, w->build);
+	RQL_TRY(device_buffer(w, rql_join_built_bytes(&w->relation), RQL_MEMORY_DEVICE, &w->built, err));
+	w->relation.built.buffer = w->built;
+	RQL_TRY(device_buffer(w, rql_join_temp_bytes(&w->relation), RQL_MEMORY_DEVICE, &w->temp, err));
+	w->relation.temp.buffer = w->temp;
+	RQL_TRY(device_buffer(w, (RQL_HOST_FLIGHT + 1) * 8, RQL_MEMORY_READBACK, &w->seen, err));
+	for (int t = 0; t < 2; t++)
+		RQL_TRY(open_turn(w, &w->turn[t], err));
+	RQL_TRY(open_slots(w, err));
+	w->report.open_ns = since(start);
+	return RQL_OK;
+}
+
+void rql_host_worker_close(struct rql_host_worker *w)
+{
+	for (uint32_t i = 0; i < RQL_HOST_FLIGHT; i++)
+		rql_buffer_free(w->slot[i].staging);
+	for (int t = 0; t < 2; t++) {
+		struct rql_host_turn *turn = &w->turn[t];
+		struct rql_buffer *buffers[] = {turn->in, turn->out, turn->count, turn->staging, turn->table};
+		rql_commands_free(turn->commands);
+		for (size_t i = 0; i < sizeof(buffers) / sizeof(*buffers); i++)
+			rql_buffer_free(buffers[i]);
+	}
+	rql_buffer_free(w->build);
+	rql_buffer_free(w->built);
+	rql_buffer_free(w->temp);
+	rql_buffer_free(w->seen);
+}
+
+/* ---- the queue ---- */
+
+/* Of a step that is done: what its passes took. */
+static void count_times(struct rql_host_worker *w, struct rql_commands *c)
+{
+	struct rql_pass_time times[PASSES_MOST];
+	double total;
+	const uint32_t passes = rql_commands_times(c, times, PASSES_MOST, &total);
+	for (uint32_t i = 0; i < passes && i < PASSES_MOST; i++) {
+		if (strcmp(times[i].pass, "exchange") == 0 || strcmp(times[i].pass, "copy") == 0)
+			w->report.link_ns += times[i].ns;
+		else if (strcmp(times[i].pass, "join.probe") == 0)
+			w->report.match_ns += times[i].ns;
+	}
+	w->report.device_ns += total;
+}
+
+static rql_status wait_for(struct rql_host_worker *w, struct rql_host_turn *turn, struct rql_error *err)
+{
+	const uint64_t start = rql_now_ns();
+	if (!turn->commands)
+		return RQL_OK;
+	RQL_TRY(rql_wait(w->device, turn->ticket, w->join->progress, err));
+	count_times(w, turn->commands);
+	rql_commands_free(turn->commands);
+	turn->commands = NULL;
+	w->report.wait_ns += since(start);
+	return RQL_OK;
+}
+
+/* The recording becomes the turn's step; status: of what was recorded. */
+static rql_status submit(struct rql_host_turn *turn, struct rql_commands *c, rql_status status, struct rql_error *err)
+{
+	if (status == RQL_OK)
+		status = rql_commands_end(c, err);
+	if (status == RQL_OK)
+		status = rql_submit(c, &turn->ticket, err);
+	if (status != RQL_OK)
+		rql_commands_free(c);
+	else
+		turn->commands = c;
+	return status;
+}
+
+/* ---- the build side ---- */
+
+static void record_build_piece(const struct rql_host_worker *w, const struct rql_host_piece *piece, uint64_t first,
+                               struct rql_commands *c)
+{
+	const struct rql_host_layout *to = &w->build_layout;
+	for (uint32_t i = 0; i < to->count; i++) {
+		const struct rql_span *from = i ? &piece->columns[i - 1] : &piece->keys;
+		const uint64_t bytes = to->bits[i] / 8;
+		rql_record_copy(c, from->buffer, from->offset, w->build, to->at[i] + first * bytes, piece->rows * bytes);
+	}
+}
+
+static struct rql_host_piece staged(const struct rql_host_layout *layout, struct rql_buffer *staging)
+{
+	const struct rql_host_piece none = {.rows = 0};
+	return staging ? rql_host_piece_in(layout, staging) : none;
+}
+
+/* As many rows as there is room for; w->relation.build.count becomes their number. */
+static rql_status load_build(struct rql_host_worker *w, struct rql_host_feed *feed, struct rql_error *err)
+{
+	uint64_t rows = 0;
+	for (uint32_t i = 0; rows < w->sizes.build && !rql_host_feed_ended(feed); i++) {
+		struct rql_host_turn *turn = &w->turn[i % 2];
+		struct rql_host_piece piece = staged(&w->piece_layout, w->slot[i % 2].staging);
+		const uint64_t left = w->sizes.build - rows;
+		struct rql_commands *c;
+		RQL_TRY(wait_for(w, turn, err));
+		RQL_TRY(rql_host_feed_next(feed, w->device, left < w->sizes.piece ? left : w->sizes.piece, &piece, err));
+		if (!piece.rows)
+			break;
+		RQL_TRY(rql_commands_new(w->device, RQL_COMMANDS_TIMED, &c, err));
+		record_build_piece(w, &piece, rows, c);
+		RQL_TRY(submit(turn, c, RQL_OK, err));
+		rows += piece.rows;
+	}
+	w->relation.build.count = rows;
+	w->report.build_bytes += rows * rql_host_row_bytes(&feed->side->shape);
+	return RQL_OK;
+}
+
+/* The join with the build side that is there, of a piece that lies in `in`. */
+static struct rql_join join_on(const struct rql_host_worker *w, const struct rql_buffer *in, struct rql_buffer *out,
+                               struct rql_buffer *count, uint64_t rows)
+{
+	struct rql_join join = w->relation;
+	struct rql_buffer *from = (struct rql_buffer *)(uintptr_t)in;
+	uint32_t at = 1;
+	join.probe.count = rows;
+	join.probe.keys = (struct rql_span){from, w->probe_layout.at[0]};
+	for (uint32_t c = 0; c < join.build.column_count; c++)
+		join.build.columns[c].out = (struct rql_span){out, w->out_layout.at[at++]};
+	for (uint32_t c = 0; c < join.probe.column_count; c++) {
+		join.probe.columns[c].in = (struct rql_span){from, w->probe_layout.at[c + 1]};
+		join.probe.columns[c].out = (struct rql_span){out, w->out_layout.at[at++]};
+	}
+	join.rows = (struct rql_span){count, 0};
+	return join;
+}
+
+static rql_status partition_build(struct rql_host_worker *w, struct rql_error *err)
+{
+	struct rql_host_turn *turn = &w->turn[1]; /* the other one's step comes first */
+	const struct rql_join join = join_on(w, turn->in, turn->out, turn->count, 0);
+	struct rql_commands *c;
+	RQL_TRY(wait_for(w, turn, err));
+	RQL_TRY(rql_commands_new(w->device, RQL_COMMANDS_TIMED, &c, err));
+	return submit(turn, c, rql_record_join_built(c, &join, err), err);
+}
+
+/* ---- a piece on the device ---- */
+
+static void add_coming(const struct rql_host_worker *w, const struct rql_host_slot *slot, struct rql_buffer *in,
+                       struct rql_exchange *exchange)
+{
+	for (uint32_t i = 0; i < w->probe_layout.count; i++) {
+		const struct rql_move move = {.rows = slot->rows,
+		                              .bits = w->probe_layout.bits[i],
+		                              .from = i ? slot->host.columns[i - 1] : slot->host.keys,
+		                              .to = {in, w->probe_layout.at[i]}};
+		rql_exchange_add(exchange, 0, &move);
+	}
+}
+
+static void add_going(const struct rql_host_worker *w, const struct rql_host_slot *slot, const struct rql_host_turn *turn,
+                      struct rql_exchange *exchange)
+{
+	for (uint32_t i = 1; i < w->out_layout.count; i++) {
+		const struct rql_move move = {.rows = w->sizes.out,
+		                              .found = {turn->count, 0},
+		                              .bits = w->out_layout.bits[i],
+		                              .from = {turn->out, w->out_layout.at[i]},
+		                              .to = slot->result.columns[i - 1]};
+		rql_exchange_add(exchange, 1, &move);
+	}
+}
+
+/* Where a result goes. */
+static rql_status make_room(struct rql_host_worker *w, struct rql_buffer *staging, struct rql_host_piece *result,
+                            struct rql_error *err)
+{
+	*result = staged(&w->out_layout, staging);
+	result->rows = w->sizes.out;
+	if (!w->join->room)
+		return RQL_OK;
+	pthread_mutex_lock(w->sink_lock);
+	const rql_status status = w->join->room(w->join->state, w->device, result, err);
+	pthread_mutex_unlock(w->sink_lock);
+	return status;
+}
+
+static rql_status put(struct rql_host_worker *w, struct rql_host_piece *result, uint64_t rows, struct rql_error *err)
+{
+	const uint64_t start = rql_now_ns();
+	result->rows = rows;
+	if (!rows)
+		return RQL_OK;
+	pthread_mutex_lock(w->sink_lock);
+	const rql_status status = w->join->put(w->join->state, result, err);
+	pthread_mutex_unlock(w->sink_lock);
+	w->report.rows += rows;
+	w->report.put_ns += since(start);
+	for (uint32_t i = 1; i < w->out_layout.count; i++)
+		w->report.result_bytes += rows * w->out_layout.bits[i] / 8;
+	return status;
+}
+
+/* ---- alone: what was too much for a piece, and the rows of a full join that are left ---- */
+
+/* Runs what was recorded; *found: rows of its result, in the turn's `out`. */
+static rql_status count_alone(struct rql_host_worker *w, struct rql_host_turn *to, struct rql_commands *c,
+                              rql_status status, uint64_t *found, struct rql_error *err)
+{
+	if (status == RQL_OK)
+		rql_record_copy(c, to->count, 0, w->seen, ALONE * 8, 8);
+	RQL_TRY(rql_commands_finish(c, status, w->join->progress, NULL, err));
+	*found = ((const uint64_t *)w->seen->map)[ALONE];
+	return RQL_OK;
+}
+
+static rql_status put_alone(struct rql_host_worker *w, const struct rql_host_turn *to, struct rql_buffer *staging,
+                            uint64_t found, struct rql_error *err)
+{
+	struct rql_host_piece result;
+	struct rql_commands *c;
+	if (!found)
+		return RQL_OK;
+	RQL_TRY(make_room(w, staging, &result, err));
+	RQL_TRY(rql_commands_new(w->device, 0, &c, err));
+	for (uint32_t i = 1; i < w->out_layout.count; i++)
+		rql_record_copy(c, to->out, w->out_layout.at[i], result.columns[i - 1].buffer, result.columns[i - 1].offset,
+		                found * w->out_layout.bits[i] / 8);
+	RQL_TRY(rql_commands_finish(c, RQL_OK, w->join->progress, NULL, err));
+	return put(w, &result, found, err);
+}
+
+static rql_status record_alone(struct rql_host_worker *w, const struct rql_host_slot *slot, uint64_t first, uint64_t rows,
+                               struct rql_buffer *in, struct rql_host_turn *to, struct rql_commands *c,
+                               struct rql_error *err)
+{
+	const struct rql_join join = join_on(w, in, to->out, to->count, rows);
+	for (uint32_t i = 0; i < w->probe_layout.count; i++) {
+		const struct rql_span *from = i ? &slot->host.columns[i - 1] : &slot->host.keys;
+		const uint64_t bytes = w->probe_layout.bits[i] / 8;
+		rql_record_copy(c, from->buffer, from->offset + first * bytes, in, w->probe_layout.at[i], rows * bytes);
+	}
+	w->report.probe_bytes += rows * rql_host_row_bytes(&w->join->probe.shape);
+	return rql_record_join(c, &join, err);
+}
+
+/* Rows [first, end) of a piece, in as many parts as their result needs. */
+static rql_status join_alone(struct rql_host_worker *w, const struct rql_host_slot *slot, uint64_t first, uint64_t end,
+                             struct rql_host_turn *in, struct rql_host_turn *to, struct rql_error *err)
+{
+	uint64_t rows = end - first, found;
+	struct rql_commands *c;
+	while (first < end) {
+		rows = rows < end - first ? rows : end - first;
+		RQL_TRY(rql_commands_new(w->device, 0, &c, err));
+		RQL_TRY(count_alone(w, to, c, record_alone(w, slot, first, rows, in->in, to, c, err), &found, err));
+		if (found > w->sizes.out && rows == 1)
+			return rql_error_set(err, RQL_ERROR_LIMIT, "a row has %llu matches in a join; device %s has room for %llu",
+			                     (unsigned long long)found, w->device->id, (unsigned long long)w->sizes.out);
+		if (found > w->sizes.out) {
+			rows = (rows + 1) / 2;
+			continue;
+		}
+		RQL_TRY(put_alone(w, to, in->staging, found, err));
+		first += rows;
+	}
+	return RQL_OK;
+}
+
+/* Before step s, when the result of piece s - 4 was too large: the step that runs is waited for. Then free are the turn
+ * that brings piece s in, but for its `out`, and the other one's `out` and `count`. */
+static rql_status repeat(struct rql_host_worker *w, uint64_t s, uint64_t found, struct rql_error *err)
+{
+	struct rql_host_slot *slot = &w->slot[s % RQL_HOST_FLIGHT];
+	struct rql_host_turn *in = &w->turn[s % 2], *to = &w->turn[(s + 1) % 2];
+	const uint64_t fitting = (uint64_t)((double)slot->rows * 0.875 * (double)w->sizes.out / (double)found) / 4 * 4;
+	RQL_TRY(wait_for(w, to, err));
+	w->report.repeated++;
+	w->most = fitting < w->most ? fitting : w->most; /* pieces to come are as dense, it seems */
+	w->most = w->most ? w->most : 4;
+	return join_alone(w, slot, 0, slot->rows, in, to, err);
+}
+
+/* ---- the stream ---- */
+
+static rql_status take(struct rql_host_worker *w, uint64_t s, struct rql_error *err)
+{
+	struct rql_host_slot *slot = &w->slot[s % RQL_HOST_FLIGHT];
+	const uint64_t found = ((const uint64_t *)w->seen->map)[s % RQL_HOST_FLIGHT];
+	if (!slot->rows)
+		return RQL_OK;
+	RQL_TRY(found > w->sizes.out ? repeat(w, s, found, err) : put(w, &slot->result, found, err));
+	slot->rows = 0;
+	return RQL_OK;
+}
+
+static rql_status fill(struct rql_host_worker *w, struct rql_host_feed *feed, struct rql_host_slot *slot,
+                       struct rql_error *err)
+{
+	const uint64_t start = rql_now_ns();
+	slot->host = staged(&w->probe_layout, slot->staging);
+	RQL_TRY(rql_host_feed_next(feed, w->device, w->most, &slot->host, err));
+	slot->rows = slot->host.rows;
+	w->report.pieces += slot->rows != 0;
+	w->report.probe_bytes += slot->rows * rql_host_row_bytes(&feed->side->shape);
+	w->report.fill_ns += since(start);
+	return RQL_OK;
+}
+
+/* The exchange begins when the piece that is joined lies in partitions, and runs beside the look for matches. */
+static rql_status record_step(struct rql_host_worker *w, uint64_t s, struct rql_commands *c, struct rql_error *err)
+{
+	struct rql_host_slot *coming = &w->slot[s % RQL_HOST_FLIGHT], *here = &w->slot[(s + 3) % RQL_HOST_FLIGHT];
+	struct rql_host_slot *going = &w->slot[(s + 2) % RQL_HOST_FLIGHT];
+	struct rql_host_turn *own = &w->turn[s % 2], *other = &w->turn[(s + 1) % 2];
+	struct rql_exchange exchange = {.table = own->table, .after = here->rows ? w->temp : NULL};
+	const struct rql_join join = join_on(w, other->in, other->out, other->count, here->rows);
+	if (here->rows)
+		RQL_TRY(rql_record_join_parts(c, &join, err));
+	add_coming(w, coming, own->in, &exchange);
+	if (going->rows) {
+		RQL_TRY(make_room(w, own->staging, &going->result, err));
+		add_going(w, going, own, &exchange);
+	}
+	RQL_TRY(rql_record_exchange(c, &exchange, err));
+	if (!here->rows)
+		return RQL_OK;
+	RQL_TRY(rql_record_join_matches(c, &join, err));
+	rql_record_copy(c, other->count, 0, w->seen, (s + 3) % RQL_HOST_FLIGHT * 8, 8);
+	return RQL_OK;
+}
+
+static bool in_flight(const struct rql_host_worker *w)
+{
+	bool any = false;
+	for (uint32_t i = 0; i < RQL_HOST_FLIGHT; i++)
+		any |= w->slot[i].rows != 0;
+	return any;
+}
+
+static rql_status stream(struct rql_host_worker *w, struct rql_host_feed *feed, struct rql_error *err)
+{
+	bool ended = false;
+	for (uint64_t s = 0; !ended || in_flight(w); s++) {
+		struct rql_host_slot *slot = &w->slot[s % RQL_HOST_FLIGHT];
+		struct rql_commands *c;
+		RQL_TRY(wait_for(w, &w->turn[s % 2], err));
+		RQL_TRY(take(w, s, err));
+		if (!ended)
+			RQL_TRY(fill(w, feed, slot, err));
+		ended = ended || !slot->rows || rql_host_feed_ended(feed);
+		if (!slot->rows && !w->slot[(s + 3) % RQL_HOST_FLIGHT].rows && !w->slot[(s + 2) % RQL_HOST_FLIGHT].rows)
+			continue;
+		RQL_TRY(rql_commands_new(w->device, RQL_COMMANDS_TIMED, &c, err));
+		RQL_TRY(submit(&w->turn[s % 2], c, record_step(w, s, c, err), err));
+	}
+	return RQL_OK;
+}
+
+static rql_status put_unmatched(struct rql_host_worker *w, struct rql_error *err)
+{
+	struct rql_host_turn *turn = &w->turn[0];
+	const struct rql_join join = join_on(w, turn->in, turn->out, turn->count, 0);
+	struct rql_commands *c;
+	uint64_t found;
+	RQL_TRY(rql_commands_new(w->device, 0, &c, err));
+	RQL_TRY(count_alone(w, turn, c, rql_record_join_unmatched(c, &join, err), &found, err));
+	return put_alone(w, turn, turn->staging, found, err);
+}
+
+/* ---- a pair of partitions ---- */
+
+static bool needs_build(const struct rql_host_join *join)
+{
+	return join->kind == RQL_JOIN_INNER || join->kind == RQL_JOIN_SEMI;
+}
+
+static rql_status join_block(struct rql_host_worker *w, struct rql_host_feed *build, struct rql_host_feed *probe,
+                             struct rql_error *err)
+{
+	const uint64_t start = rql_now_ns();
+	RQL_TRY(load_build(w, build, err));
+	if (!w->relation.build.count && needs_build(w->join))
+		return RQL_OK;
+	RQL_TRY(partition_build(w, err));
+	w->report.build_ns += since(start);
+	w->report.blocks++;
+	RQL_TRY(stream(w, probe, err));
+	return w->join->kind == RQL_JOIN_FULL ? put_unmatched(w, err) : RQL_OK;
+}
+
+rql_status rql_host_worker_join(struct rql_host_worker *w, struct rql_host_feed *build, struct rql_host_feed *probe,
+                                struct rql_error *err)
+{
+	w->report.partitions++;
+	do {
+		probe->at = 0;
+		RQL_TRY(join_block(w, build, probe, err));
+	} while (build->store && !rql_host_feed_ended(build));
+	if (build->store || build->at < w->sizes.build)
+		return RQL_OK;
+	struct rql_host_piece more = staged(&w->piece_layout, w->slot[0].staging); /* the side said that it has so many */
+	RQL_TRY(rql_host_feed_next(build, w->device, w->sizes.piece, &more, err));
+	return more.rows ? rql_error_set(err, RQL_ERROR_INTERNAL, "a side of a join has more rows than it said") : RQL_OK;
+}

@@ -1,0 +1,150 @@
+/* Partitions in the host's memory, by several threads: each row once, with its columns, equal keys in one partition, the
+ * same of a second pass, with and without a file. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "primitive/host/host_store.h"
+#include "util/threads.h"
+
+#define ROWS 200000u
+
+struct rows {
+	uint64_t *keys, *wide;
+	uint32_t *narrow;
+};
+
+static struct rql_host_rows described(const struct rows *r, uint64_t first, uint64_t count)
+{
+	return (struct rql_host_rows){.count = count, .keys = r->keys + first, .columns = {r->narrow + first, r->wide + first}};
+}
+
+static struct rows rows_new(void)
+{
+	struct rows r = {malloc(ROWS * 8), malloc(ROWS * 8), malloc(ROWS * 4)};
+	assert_true(r.keys && r.wide && r.narrow);
+	return r;
+}
+
+static void rows_free(struct rows *r)
+{
+	free(r->keys);
+	free(r->wide);
+	free(r->narrow);
+}
+
+static struct rql_host_store *store_new(struct rql_host_memory *memory, struct rql_pool *pool, uint32_t bits, uint32_t used)
+{
+	const struct rql_host_store_spec spec = {.shape = {.key_bits = 64, .column_count = 2, .column_bits = {32, 64}},
+	                                         .bits = bits, .used = used, .memory = memory, .pool = pool};
+	struct rql_host_store *store = NULL;
+	assert_int_equal(rql_host_store_new(&spec, &store, NULL), RQL_OK);
+	return store;
+}
+
+/* Rows of a partition in two parts, which begin anywhere in blocks; part_of[key]: one partition. */
+static void check_part(const struct rql_host_store *store, uint32_t part, uint8_t *seen, uint32_t *part_of)
+{
+	const uint64_t rows = rql_host_store_rows(store, part), half = rows / 3;
+	struct rows back = rows_new();
+	const struct rql_host_rows first = described(&back, 0, half), second = described(&back, half, rows - half);
+	assert_int_equal(rql_host_store_read(store, part, 0, &first, NULL), RQL_OK);
+	assert_int_equal(rql_host_store_read(store, part, half, &second, NULL), RQL_OK);
+	for (uint64_t i = 0; i < rows; i++) {
+		const uint32_t row = back.narrow[i];
+		assert_true(row < ROWS && !seen[row]++);
+		assert_true(back.keys[i] == row % 5000 && back.wide[i] == ~(uint64_t)row);
+		assert_true(!part_of[row % 5000] || part_of[row % 5000] == part + 1);
+		part_of[row % 5000] = part + 1;
+	}
+	rows_free(&back);
+}
+
+static uint64_t check_all(const struct rql_host_store *store, uint32_t bits)
+{
+	uint8_t *seen = calloc(ROWS, 1);
+	uint32_t *part_of = calloc(5000, 4);
+	uint64_t rows = 0, most = 0;
+	for (uint32_t p = 0; p < 1u << bits; p++) {
+		check_part(store, p, seen, part_of);
+		rows += rql_host_store_rows(store, p);
+		most = rql_host_store_rows(store, p) > most ? rql_host_store_rows(store, p) : most;
+	}
+	free(seen);
+	free(part_of);
+	assert_true(most < 2 * (rows >> bits) + 200); /* they are alike */
+	return rows;
+}
+
+static void check(uint64_t limit, uint32_t bits, const char *folder)
+{
+	struct rql_host_memory *memory = NULL;
+	struct rql_pool *pool = NULL;
+	struct rows all = rows_new(), part = rows_new();
+	for (uint32_t i = 0; i < ROWS; i++) {
+		all.keys[i] = i % 5000;
+		all.narrow[i] = i;
+		all.wide[i] = ~(uint64_t)i;
+	}
+	assert_int_equal(rql_pool_new(4, &pool, NULL), RQL_OK);
+	assert_int_equal(rql_host_memory_new(limit, folder, &memory, NULL), RQL_OK);
+	struct rql_host_store *store = store_new(memory, pool, bits, 0), *again = store_new(memory, pool, 2, bits);
+	const struct rql_host_rows two[] = {described(&all, 0, ROWS - 70001), described(&all, ROWS - 70001, 70001)};
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(rql_host_store_add(store, &two[i], NULL), RQL_OK);
+	assert_int_equal(check_all(store, bits), ROWS);
+	assert_true(!limit || rql_host_memory_peak(memory) <= limit);
+	assert_int_equal(rql_host_memory_spilled(memory) != 0, limit != 0);
+	const uint64_t rows = rql_host_store_rows(store, 1);
+	const struct rql_host_rows one = described(&part, 0, rows);
+	assert_int_equal(rql_host_store_read(store, 1, 0, &one, NULL), RQL_OK);
+	rql_host_store_drop(store, 1);
+	assert_int_equal(rql_host_store_add(again, &one, NULL), RQL_OK);
+	assert_int_equal(check_all(again, 2), rows);
+	assert_true(!limit || rql_host_memory_peak(memory) <= limit);
+	rql_host_store_free(store);
+	rql_host_store_free(again);
+	rql_host_memory_free(memory);
+	rql_pool_free(pool);
+	rows_free(&all);
+	rows_free(&part);
+}
+
+static void test_partitions(void **state)
+{
+	(void)state;
+	check(0, 3, NULL);
+	check(2000000, 4, "/tmp");
+}
+
+/* Without a folder what is beyond the limit is refused. */
+static void test_limit(void **state)
+{
+	(void)state;
+	struct rql_host_memory *memory = NULL;
+	struct rql_error err = {0};
+	struct rows all = rows_new();
+	memset(all.keys, 7, ROWS * 8);
+	memset(all.narrow, 0, ROWS * 4);
+	memset(all.wide, 0, ROWS * 8);
+	assert_int_equal(rql_host_memory_new(100000, NULL, &memory, NULL), RQL_OK);
+	struct rql_host_store *store = store_new(memory, NULL, 1, 0);
+	const struct rql_host_rows rows = described(&all, 0, ROWS);
+	assert_int_equal(rql_host_store_add(store, &rows, &err), RQL_ERROR_LIMIT);
+	assert_non_null(strstr(rql_error_message(&err), "no folder for temporary files"));
+	rql_error_clear(&err);
+	rql_host_store_free(store);
+	rql_host_memory_free(memory);
+	rows_free(&all);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_partitions), cmocka_unit_test(test_limit)};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
