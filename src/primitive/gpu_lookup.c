@@ -253,8 +253,8 @@ static rql_status record_points(struct rql_commands *c, const struct rql_lookup 
 		.part_slots = map->part_slots,
 	};
 	return rql_lookup_record(c, "lookup.probe", rql_lookup_device(map),
-	                         &point_kernels[map->form == RQL_LOOKUP_HASHED][map->key_bits == 64], &args, lookup->count,
-	                         uses, err);
+	                         &point_kernels[map->form == RQL_LOOKUP_HASHED][map->key_bits == 64], &args,
+	                         rql_div_up(lookup->count, RQL_LOOKUP_POINT_ITEMS), uses, err);
 }
 
 /* The probes as they lie. */

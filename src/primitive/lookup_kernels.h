@@ -23,6 +23,7 @@ RQL_KERNEL_STRUCT_SIZE(rql_lookup_args, 112);
  * then the row; direct: a row. Row RQL_LOOKUP_EMPTY: nobody's. The key of all ones marks slots that are not claimed yet,
  * so it has a slot of its own behind all parts. */
 #define RQL_LOOKUP_EMPTY 0xffffffffu
+#define RQL_LOOKUP_POINT_ITEMS 2u /* probes of a thread */
 struct rql_lookup_points_args {
 	uint64_t slots, counts; /* of the map */
 	uint64_t points, found; /* probes; found: uint64_t, how many; 0: all */

@@ -13,7 +13,6 @@ layout(constant_id = 2) const uint DIGITS = 256u; // a power of two, at least th
 layout(constant_id = 3) const uint STAGE = 4096u; // ITEMS times the workgroup's size
 #define ITEMS 8u
 #define TILE (ITEMS * THREADS)
-#define HALVES (WORD_BITS / 32u)
 shared uint stage[STAGE];
 shared uint starts[DIGITS + 1u];
 shared uint moves[DIGITS + 1u];
@@ -36,8 +35,16 @@ uint digit_at(uint place)
 	return digit;
 }
 
+#if WORD_BITS == 64
+#define WORD uint64_t
+#define WORD_IN(place) RQL_U64(args.in_words, place)
+#else
+#define WORD uint
+#define WORD_IN(place) RQL_U32(args.in_words, place)
+#endif
+
 // Of the tile's places first + j * lanes + lane.
-void read_words(uint first, uint total, out uint words[HALVES][ITEMS])
+void read_words(uint first, uint total, out WORD words[ITEMS])
 {
 	uint digit = digit_at(first);
 	uint last = (1u << args.bits) - 1u;
@@ -45,29 +52,25 @@ void read_words(uint first, uint total, out uint words[HALVES][ITEMS])
 		uint place = first + j * gl_SubgroupSize;
 		while (digit < last && starts[digit + 1u] <= place)
 			digit++;
-		[[unroll]] for (uint h = 0u; h < HALVES; h++)
-			words[h][j] = 0u;
-		if (place < total) {
-#if WORD_BITS == 64
-			uvec2 halves = unpackUint2x32(RQL_U64(args.in_words, place + moves[digit]));
-			words[0][j] = halves.x;
-			words[1][j] = halves.y;
-#else
-			words[0][j] = RQL_U32(args.in_words, place + moves[digit]);
-#endif
-		}
+		words[j] = place < total ? WORD_IN(place + moves[digit]) : WORD(0);
 	}
 }
 
-// From places of the tile to rows.
-void exchange(uint first, in uint at[ITEMS], inout uint words[ITEMS])
+// A half of the words (half 0 of 32-bit ones is all) into the order of the tile's places.
+void stage_words(uint first, uint half_, in WORD words[ITEMS])
 {
 	[[unroll]] for (uint j = 0u; j < ITEMS; j++)
+#if WORD_BITS == 64
+		stage[first + j * gl_SubgroupSize] = unpackUint2x32(words[j])[half_];
+#else
 		stage[first + j * gl_SubgroupSize] = words[j];
+#endif
 	barrier();
-	[[unroll]] for (uint j = 0u; j < ITEMS; j++)
-		words[j] = stage[at[j]];
-	barrier();
+}
+
+uint at_of(in uint pairs[ITEMS / 2u], uint j)
+{
+	return (j & 1u) == 0u ? pairs[j / 2u] & 0xffffu : pairs[j / 2u] >> 16u;
 }
 
 void main()
@@ -79,26 +82,29 @@ void main()
 	uint base = uint(begin), t = rql_thread();
 	uint64_t undo = args.undo + rql_group() * (RQL_UNDO_WORDS(args.bits, TILE) * 4ul);
 	uint64_t ranks = undo + uint64_t((1u << args.bits) + 1u) * 8ul;
-	uint at[ITEMS];
-	[[unroll]] for (uint j = 0u; j < ITEMS; j += 2u) {
-		uint pair = RQL_U32(ranks, j / 2u * THREADS + t);
-		at[j] = pair & 0xffffu;
-		at[j + 1u] = pair >> 16u;
-	}
+	uint pairs[ITEMS / 2u];
+	[[unroll]] for (uint j = 0u; j < ITEMS / 2u; j++)
+		pairs[j] = RQL_U32(ranks, j * THREADS + t);
 	read_digits(undo);
 	uint total = starts[1u << args.bits];
 	uint first = gl_SubgroupID * gl_SubgroupSize * ITEMS + gl_SubgroupInvocationID;
-	uint words[HALVES][ITEMS];
+	WORD words[ITEMS];
 	read_words(first, total, words);
-	[[unroll]] for (uint h = 0u; h < HALVES; h++)
-		exchange(first, at, words[h]);
-	[[unroll]] for (uint j = 0u; j < ITEMS; j++) {
-		uint row = base + j * THREADS + t;
-		if (row < rows && row >= base && at[j] < total) {
+	stage_words(first, 0u, words);
 #if WORD_BITS == 64
-			RQL_U64(args.out_words, row) = packUint2x32(uvec2(words[0][j], words[1][j]));
+	uint lows[ITEMS];
+	[[unroll]] for (uint j = 0u; j < ITEMS; j++)
+		lows[j] = stage[at_of(pairs, j)];
+	barrier();
+	stage_words(first, 1u, words);
+#endif
+	[[unroll]] for (uint j = 0u; j < ITEMS; j++) {
+		uint row = base + j * THREADS + t, at = at_of(pairs, j);
+		if (row < rows && row >= base && at < total) {
+#if WORD_BITS == 64
+			RQL_U64(args.out_words, row) = packUint2x32(uvec2(lows[j], stage[at]));
 #else
-			RQL_U32(args.out_words, row) = words[0][j];
+			RQL_U32(args.out_words, row) = stage[at];
 #endif
 		}
 	}
