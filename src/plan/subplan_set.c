@@ -1,6 +1,6 @@
-/* A dimension's rows as a map that a GPU makes of its columns: a scan, or joins, give keys and outputs of the rows that pass
- * as COLUMNS, and the method of maps (RQL_PORT_MAP) makes the map of them, in one submission. The host reads no row but
- * what the payloads stand for. The map lies on that device from then on, for the scan that joins with it.
+/* A dimension's rows as a map that a GPU makes of its columns: a scan, or joins, give keys and outputs of the rows that
+ * pass as COLUMNS, and the method of maps (RQL_PORT_MAP) makes the map of them, in one submission. The host reads
+ * nothing but what the payloads stand for. The map lies on that device from then on, for the scan that joins with it.
  *
  * Keys are one or two columns that are integers on both sides. Keys that are codes, and outputs of more than 2^20
  * combinations, are the CPU's (subplan.c). */
@@ -224,7 +224,7 @@ static const char *describe(const struct setting *s)
 	return copy ? copy : "";
 }
 
-/* NULLs are no keys of a map: that its only key is none need not be tested, which would put its planes on the device. */
+/* NULLs are no keys of a map: that its only key is none need not be tested, for which its planes would be placed. */
 static rql_status drop_null_test(struct setting *s)
 {
 	struct rql_block *block = s->rows->block;

@@ -1,10 +1,11 @@
-/* A map to build as a sink on a GPU: of rows that lie there as COLUMNS. Its arrays are in a map's form (column/map_layout.h),
- * so that the buffers become the map's placements, and no scan on the device waits for it again. They come to the host, too:
- * whoever plans takes samples by them and leaves blocks out (rql_map_may_meet), and a plan may yet run on the CPU. The rows
- * themselves stay where they are.
+/* A map to build as a sink on a GPU: of rows that lie there as COLUMNS. Its arrays are in a map's form
+ * (column/map_layout.h), so that the buffers become the map's placements, and no scan on the device waits for it again.
+ * They come to the host, too: whoever plans takes samples by them and leaves blocks out (rql_map_may_meet), and a plan
+ * may yet run on the CPU. The rows themselves stay where they are.
  *
- * A payload is what the columns behind the key say, as one number: first a bit for each number that there is, then ranks of
- * these, and the rows' ranks at last. So payloads are as few as the different rows, and the host gets the numbers alone. */
+ * A payload is what the columns behind the key say, as one number: first a bit for each number that there is, then
+ * ranks of these, and the rows' ranks at last. So payloads are as few as the different rows, and the host gets the
+ * numbers alone. */
 #include <stdlib.h>
 
 #include "column/form.h"
@@ -396,7 +397,7 @@ static rql_status prepare(const struct rql_request *request, struct rql_device *
 	return RQL_OK;
 }
 
-/* The arrays are cleared, written and fetched; a row costs its fields, once or twice, and, anywhere in the arrays, a word. */
+/* The arrays are cleared, written and fetched; a row costs its fields, once or twice, and a word anywhere in them. */
 static void price(const struct rql_prepared *p, const struct rql_device *device, struct rql_cost *out)
 {
 	const struct rql_profile *profile = &device->profile;
