@@ -31,18 +31,40 @@ struct rql_map_part {
 };
 rql_status rql_map_build_parts(const struct rql_map_part *parts, uint64_t part_count, struct rql_pool *pool,
                                struct rql_map **out, struct rql_error *err) RQL_MUST_CHECK;
-/* A set that somebody else has found: bit i of word i / 32 is the key least + i, in rql_map_bit_words(span) words whose
- * other bits are 0. `read` writes them to where they stay. `entries` bits are set; offered: so many keys were found, some
- * perhaps twice. */
-typedef rql_status rql_map_read_bits(void *state, uint32_t *words, uint64_t bytes, struct rql_error *err);
-rql_status rql_map_of_bits(int64_t least, uint32_t span, uint64_t entries, uint64_t offered, rql_map_read_bits *read,
-                           void *state, struct rql_map **out, struct rql_error *err) RQL_MUST_CHECK;
+/* A map that somebody else has made, array by array in the form of map_layout.h: `read` writes each to where it stays. */
+enum rql_map_array {
+	RQL_MAP_BITS,  /* dense: is the key there? rql_map_bit_words(span), whose bits beyond are 0 */
+	RQL_MAP_FOUND, /* dense: payloads, rql_map_found_bytes(span, width); width 0: there are none, as of a set */
+	RQL_MAP_TABLE, /* hashed */
+};
+struct rql_map_made {
+	uint64_t entries, offered; /* offered: so many keys were found, some perhaps twice */
+	uint32_t payloads;         /* one more than the greatest */
+	int64_t least, greatest;   /* no key lies outside */
+	uint32_t span, width;      /* dense: greatest - least + 1, of keys; bytes of a payload */
+	uint64_t capacity;         /* hashed: a power of 2, twice the entries or more; 0: dense */
+};
+typedef rql_status rql_map_read(void *state, enum rql_map_array array, void *to, uint64_t bytes, struct rql_error *err);
+rql_status rql_map_take(const struct rql_map_made *made, rql_map_read *read, void *state, struct rql_map **out,
+                        struct rql_error *err) RQL_MUST_CHECK;
 static inline uint64_t rql_map_bit_words(uint32_t span)
 {
 	return (uint64_t)span / 32 + 2;
 }
-/* Is such a set of so many entries, whose keys lie in so many places, as good as any other form? */
-bool rql_map_bits_suit(uint64_t places, double entries);
+/* Vectors gather words at any place: there is room for 8 bytes more. */
+static inline uint64_t rql_map_found_bytes(uint32_t span, uint32_t width)
+{
+	return width ? (uint64_t)span * width + 8 : 0;
+}
+/* Bytes of payloads + 1, up to this one. */
+static inline uint32_t rql_map_width(uint64_t payloads)
+{
+	return payloads <= UINT8_MAX ? 1 : payloads <= UINT16_MAX ? 2 : 4;
+}
+/* Are arrays as good as a hash table for so many entries, whose keys lie in so many places? width 0: of a set. */
+bool rql_map_suits_arrays(uint64_t places, uint32_t width, double entries);
+/* The places of a hash table of up to so many. */
+uint64_t rql_map_capacity(uint64_t entries);
 void rql_map_free(struct rql_map *map); /* NULL accepted */
 /* Copies of the map lie elsewhere: gone is called with it before it goes. There is one such function in a process. */
 void rql_map_watch(const struct rql_map *map, void (*gone)(const void *map));

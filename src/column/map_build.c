@@ -109,24 +109,39 @@ static uint64_t sum_up(struct building *b)
 	return map->entries ? (uint64_t)greatest - (uint64_t)least : 0;
 }
 
-/* Room for 4 bytes more than needed: vectors gather words at any place. */
+/* Bits, and payloads of so many bytes, in so many places. */
+static bool fills(uint64_t places, uint32_t width, double entries)
+{
+	return (double)places * (8 * width + 1) / 8 / DENSE_BYTES < entries;
+}
+
+bool rql_map_suits_arrays(uint64_t places, uint32_t width, double entries)
+{
+	return places <= DENSE_ANYWAY || (places < UINT64_C(1) << 31 && fills(places, width, entries));
+}
+
+uint64_t rql_map_capacity(uint64_t entries)
+{
+	uint64_t capacity = LEAST_CAPACITY;
+	while (capacity < 2 * entries)
+		capacity *= 2;
+	return capacity;
+}
+
 static bool allocate(struct rql_map *map, uint64_t range, struct rql_pool *pool)
 {
-	const uint32_t width = map->payloads <= UINT8_MAX ? 1 : map->payloads <= UINT16_MAX ? 2 : 4;
-	map->dense = range < DENSE_ANYWAY ||
-	             (range < (UINT64_C(1) << 31) && range * (8 * width + 1) / 8 / DENSE_BYTES < map->entries);
+	const uint32_t width = rql_map_width(map->payloads);
+	map->dense = range < DENSE_ANYWAY || (range < (UINT64_C(1) << 31) && fills(range, width, (double)map->entries));
 	if (map->dense) {
 		map->span = map->entries ? (uint32_t)range + 1 : 0;
 		map->width = width;
-		uint64_t words = (uint64_t)map->span / 32 + 2, bytes = (uint64_t)map->span * map->width + 8;
+		uint64_t words = rql_map_bit_words(map->span), bytes = rql_map_found_bytes(map->span, width);
 		map->bytes = sizeof(*map) + words * 4 + bytes;
 		map->bits = rql_large_zalloc(words * 4, pool);
 		map->found = rql_large_zalloc(bytes, pool);
 		return map->bits && map->found;
 	}
-	map->capacity = LEAST_CAPACITY;
-	while (map->capacity < 2 * map->entries)
-		map->capacity *= 2;
+	map->capacity = rql_map_capacity(map->entries);
 	map->bytes = sizeof(*map) + map->capacity * sizeof(*map->table);
 	map->table = rql_large_zalloc(map->capacity * sizeof(*map->table), pool);
 	return map->table != NULL;
@@ -482,30 +497,48 @@ rql_status rql_map_build_parts(const struct rql_map_part *parts, uint64_t part_c
 	return status;
 }
 
-/* ---- what others have found ---- */
+/* ---- what others have made ---- */
 
-bool rql_map_bits_suit(uint64_t places, double entries)
+static bool allocate_made(struct rql_map *map)
 {
-	return places <= DENSE_ANYWAY || (places <= UINT64_C(1) << 31 && (double)places / 8 / DENSE_BYTES < entries);
+	const uint64_t bits = rql_map_bit_words(map->span) * sizeof(uint32_t);
+	const uint64_t found = rql_map_found_bytes(map->span, map->width);
+	const uint64_t table = map->capacity * sizeof(*map->table);
+	map->bytes = sizeof *map + (map->dense ? bits + found : table);
+	if (!map->dense)
+		return (map->table = rql_large_alloc(table)) != NULL;
+	map->bits = rql_large_alloc(bits);
+	map->found = found ? rql_large_alloc(found) : NULL;
+	return map->bits && (!found || map->found);
 }
 
-rql_status rql_map_of_bits(int64_t least, uint32_t span, uint64_t entries, uint64_t offered, rql_map_read_bits *read,
-                           void *state, struct rql_map **out, struct rql_error *err)
+static rql_status read_made(struct rql_map *map, rql_map_read *read, void *state, struct rql_error *err)
 {
-	const uint64_t bytes = rql_map_bit_words(span) * sizeof(uint32_t);
+	if (!map->dense)
+		return read(state, RQL_MAP_TABLE, map->table, map->capacity * sizeof(*map->table), err);
+	RQL_TRY(read(state, RQL_MAP_BITS, map->bits, rql_map_bit_words(map->span) * sizeof(uint32_t), err));
+	return map->found ? read(state, RQL_MAP_FOUND, map->found, rql_map_found_bytes(map->span, map->width), err) : RQL_OK;
+}
+
+rql_status rql_map_take(const struct rql_map_made *made, rql_map_read *read, void *state, struct rql_map **out,
+                        struct rql_error *err)
+{
 	struct rql_map *map = calloc(1, sizeof *map);
-	if (!map || !(map->bits = rql_large_alloc(bytes))) {
-		free(map);
-		return rql_error_memory(err, sizeof *map + bytes, "a join map");
-	}
-	map->entries = entries;
-	map->offered = offered;
-	map->bytes = sizeof *map + bytes;
-	map->payloads = entries ? 1 : 0;
-	map->dense = true;
-	map->least = least;
-	map->span = span;
-	rql_status status = read(state, map->bits, bytes, err);
+	if (!map)
+		return rql_error_memory(err, sizeof *map, "a join map");
+	*map = (struct rql_map){.entries = made->entries,
+	                        .offered = made->offered,
+	                        .payloads = made->payloads,
+	                        .dense = !made->capacity,
+	                        .least = made->least,
+	                        .greatest = made->greatest,
+	                        .span = made->span,
+	                        .width = made->width,
+	                        .capacity = made->capacity};
+	rql_status status =
+		allocate_made(map) ? read_made(map, read, state, err) : rql_error_memory(err, map->bytes, "a join map");
+	if (status == RQL_OK && !list_keys(map))
+		status = rql_error_memory(err, map->bytes, "a join map");
 	if (status == RQL_OK)
 		*out = map;
 	else

@@ -87,7 +87,8 @@ static inline uint64_t rql_columns_field(const struct rql_columns_port *port, ui
 }
 /* There is no port of PAIRS: a join (request.h, rql_pair) writes the columns that are read above while it holds a pair in
  * registers. A list of pairs would be 8 bytes written and read again for each, and a gather at any place for each column.
- * Maps with payloads are made of `keyed` rows (below), and lie on devices by themselves (scan/scan_map.h). */
+ * The CPU makes maps with payloads of `keyed` rows (below); a GPU gives them as MAP. They lie on devices by themselves
+ * (scan/scan_map.h). */
 
 /* What the raster unit did, of all stages of a run. */
 struct rql_drawn {
@@ -121,11 +122,13 @@ struct rql_port {
 	struct rql_sorted_rows sorted;
 	/* BATCH: the caller releases it. */
 	struct rql_batch *batch;
-	/* MAP: which keys there are (column/map.h); the caller frees it. Of the rows that came in: how many, how many have no
-	 * key, and whether one in the range comes twice. */
+	/* MAP: column/map.h; the caller frees it. Of the rows that came in: how many, how many have no key, and whether one in
+	 * the range comes twice. Payload i stands for number map_numbers[i] (request.h); in the arena of the run. */
 	struct rql_map *map;
 	uint64_t map_rows, map_nulls;
 	bool map_twice;
+	uint32_t map_number_count; /* 0: there are no payloads */
+	uint32_t *map_numbers;
 	/* GROUPS; of a batch group_count is its rows. All in the arena of the run. */
 	uint64_t group_count; /* groups with at least one row; without group keys exactly 1, also over nothing */
 	uint32_t **keys;      /* [group key][group]: key code; NULL of a wide key */

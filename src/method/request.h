@@ -326,7 +326,7 @@ enum rql_port_kind {
 	RQL_PORT_GROUPS, /* keys and states of aggregates */
 	RQL_PORT_BATCH,  /* rows in the host's layout */
 	RQL_PORT_ROWS,   /* which rows of the snapshot pass the conjuncts; nothing else is asked for */
-	RQL_PORT_MAP,    /* which keys the rows have, as a map: in a device's memory and in the host's */
+	RQL_PORT_MAP,    /* the rows' keys and what belongs to them as a map: in a device's memory and in the host's */
 	RQL_PORT_SORTED, /* all rows that have a value of one column, in its order: nothing else is asked for */
 	RQL_PORT_COLUMNS, /* rows of a form (column/form.h), in no order, in a device's memory for whoever comes next there */
 };
@@ -380,6 +380,35 @@ struct rql_pair {
 	} *columns;
 };
 
+/* A map to make: the first column, or the first two, are integers and its key. What the columns behind them say together
+ * is the payload: a number, ranked among those that there are. */
+struct rql_map_keys {
+	uint32_t count; /* of columns: 1 or 2 */
+	int64_t least[2];
+	uint64_t span[2]; /* of the column: only keys of [least, least + span) are entries; 1 and more */
+	struct rql_key_pair pair; /* two: as in struct rql_lookup */
+	bool hashed;
+};
+/* Fields that the column can have, with NULL's; 0: more than there may be numbers. The number of a row's payload is the sum
+ * of its fields, each times the fields of the columns before. */
+static inline uint64_t rql_map_fields(const struct rql_store_column *c)
+{
+	const rql_int128 values = c->kind == RQL_STORE_CODED     ? c->dimension->count
+	                          : c->kind == RQL_STORE_INTEGER ? c->greatest - c->least + 1
+	                                                         : (rql_int128)RQL_KEYED_GROUPS;
+	return values >= 0 && values < (rql_int128)RQL_KEYED_GROUPS ? (uint64_t)values + 1 : 0;
+}
+/* Numbers of all columns behind the keys; 1: there are none; 0: they are more than RQL_KEYED_GROUPS. */
+static inline uint64_t rql_map_numbers(const struct rql_store_snapshot *form, uint32_t keys)
+{
+	uint64_t numbers = 1;
+	for (uint32_t c = keys; c < form->column_count && numbers; c++) {
+		numbers *= rql_map_fields(&form->columns[c]);
+		numbers = numbers <= RQL_KEYED_GROUPS ? numbers : 0;
+	}
+	return numbers;
+}
+
 struct rql_request {
 	/* Of what it is asked: one of them. */
 	const struct rql_relation *relation;       /* must outlive what is prepared from the request */
@@ -418,10 +447,8 @@ struct rql_request {
 	 * so that the groups become payloads. No aggregates then, on the CPU only, and groups with at most
 	 * RQL_KEYED_GROUPS numbers. */
 	uint32_t keyed, keyed_second;
-	/* MAP, of COLUMNS with one column, of integers: the keys of [keys_least, keys_least + keys_span). */
-	int64_t keys_least;
-	uint32_t keys_span;
 	uint32_t sorted_by; /* SORTED: the column */
+	struct rql_map_keys map_keys; /* MAP, of COLUMNS */
 	/* COLUMNS: their form, retained by what is prepared; output i is its column i. And how many are expected. Of groups
 	 * (there is no output then, and at least one group key) group output i is column i. */
 	const struct rql_store_snapshot *gives;

@@ -57,23 +57,26 @@ rql_status rql_subplan_rows(struct rql_planning *p, struct rql_rel *rel, bool by
                             const char **how, struct rql_error *err) RQL_MUST_CHECK;
 /* The same as keys beside groups, without a row being made: rel's first key_count columns are the keys, the others become
  * payloads. *found false: its rows must be asked for. The snapshots' columns of the keys lie in *structure, which is
- * retained. set_of (NULL: no set will do): the one key's column in the fact table. Where a GPU makes the set of rel's keys,
- * as this column has them, sooner, there is `set` instead (subplan_set.c). */
+ * retained. on (NULL: the CPU is to make it): the keys in the fact table. Where a GPU makes the map of rel's rows, as that
+ * has its keys, sooner, there is `made` instead (subplan_set.c). */
+struct rql_scan_keys;
 struct rql_subplan_map {
 	struct rql_flow_map map;
 	struct rql_structure *structure;
 	const struct rql_store_column *keys[2];
-	struct rql_map *set; /* NULL: there is none; until it is taken, it is freed with this */
-	uint64_t set_rows, set_nulls; /* rows, and those without a key */
-	bool set_twice;               /* two have one key */
+	struct rql_map *made; /* NULL: there is none; until it is taken, it is freed with this */
+	uint64_t made_rows, made_nulls; /* rows, and those without a key */
+	bool made_twice;                /* two have one key */
+	bool repeats;                   /* two payloads may stand for the same values */
+	struct rql_batch *values; /* of the payloads, in the planning's arena, texts of dictionaries; NULL: there are none */
 };
 rql_status rql_subplan_map(struct rql_planning *p, struct rql_rel *rel, uint32_t key_count,
-                           const struct rql_store_column *set_of, struct rql_subplan_map *out, bool *found,
+                           const struct rql_scan_keys *on, struct rql_subplan_map *out, bool *found,
                            const char **how, struct rql_error *err) RQL_MUST_CHECK;
-/* Of rel's only column. cpu_ns: what the CPU takes for as much. *found false: the CPU is to do it. Fails only for memory and
- * interruption. */
-rql_status rql_subplan_set(struct rql_planning *p, struct rql_rel *rel, const struct rql_store_column *set_of,
-                           double cpu_ns, struct rql_subplan_map *out, bool *found, const char **how) RQL_MUST_CHECK;
+/* cpu_ns: what the CPU takes for as much. *found false: the CPU is to do it. Fails only for memory and interruption. */
+rql_status rql_subplan_make(struct rql_planning *p, struct rql_rel *rel, uint32_t key_count,
+                            const struct rql_scan_keys *on, double cpu_ns, struct rql_subplan_map *out, bool *found,
+                            const char **how) RQL_MUST_CHECK;
 /* The rows of rel whose keys such a map would get, as a sample says; less than 0: there would be none. Nothing is run. */
 rql_status rql_subplan_expect(struct rql_planning *p, struct rql_rel *rel, uint32_t key_count, double *rows,
                               struct rql_error *err) RQL_MUST_CHECK;

@@ -32,7 +32,7 @@ struct making {
 	int32_t *payloads;
 	struct rql_map_part lying;    /* keys that are taken as they lie, instead of these */
 	struct rql_subplan_map keyed; /* lists of keys beside these, once they are found */
-	bool sets; /* a set of keys is all that the map is */
+	bool by_device; /* a GPU may make it: it has no payload of rows without a match */
 	bool null_key;
 	bool passing; /* the refusal: the next time it may be well again */
 	struct rql_distinct *distinct; /* NULL: no outputs, or a MARK's */
@@ -300,11 +300,14 @@ static struct rql_pool *pool_of(const struct making *m)
 	return m->p->ctx->devices->device[0].pool;
 }
 
-/* Keys that a GPU has put into a set: nothing of them is left to do. */
-static void take_set(struct making *m, uint64_t *rows)
+/* A map that a GPU has made: what its payloads stand for is left to be kept. */
+static rql_status take_made(struct making *m, uint64_t *rows)
 {
-	*rows = m->keyed.set_rows;
-	m->null_key |= m->keyed.set_nulls > 0;
+	int32_t *none = NULL;
+	*rows = m->keyed.made_rows;
+	m->null_key |= m->keyed.made_nulls > 0;
+	m->repeats |= m->keyed.repeats;
+	return m->keyed.values ? number_groups(m, m->keyed.values, &none) : RQL_OK;
 }
 
 static rql_status take_keyed(struct making *m)
@@ -331,13 +334,12 @@ static rql_status ask_keyed(struct making *m, uint64_t *rows, bool *found, const
 {
 	/* A map holds a key once anyway. */
 	struct rql_rel *all = m->rel->kind == RQL_REL_DISTINCT ? m->rel->children[0] : m->rel;
-	RQL_TRY(rql_subplan_map(m->p, all, m->tree->key2 ? 2 : 1, m->sets ? m->at->first : NULL, &m->keyed, found, how, m->err));
+	RQL_TRY(rql_subplan_map(m->p, all, m->tree->key2 ? 2 : 1, m->by_device ? m->at : NULL, &m->keyed, found, how,
+	                        m->err));
 	if (!*found)
 		return RQL_OK;
-	if (m->keyed.set) {
-		take_set(m, rows);
-		return RQL_OK;
-	}
+	if (m->keyed.made)
+		return take_made(m, rows);
 	*rows = m->keyed.map.rows.count + m->keyed.map.rows.nulls;
 	return take_keyed(m);
 }
@@ -579,11 +581,11 @@ static uint32_t key_output(const struct making *m)
 
 static rql_status build(struct making *m, bool set, struct rql_map **out)
 {
-	if (m->keyed.set) {
-		if (!set && m->keyed.set_twice)
+	if (m->keyed.made) {
+		if (!set && m->keyed.made_twice)
 			return refuse_twice(m);
-		*out = m->keyed.set;
-		m->keyed.set = NULL;
+		*out = m->keyed.made;
+		m->keyed.made = NULL;
 		return RQL_OK;
 	}
 	const struct rql_keyed_rows *rows = &m->keyed.map.rows;
@@ -608,7 +610,7 @@ static rql_status make(struct making *m, struct rql_arena *arena, struct rql_sca
 	const struct rql_block_side *side = m->tree->side;
 	bool left = side && side->kind == RQL_SIDE_LEFT, mark = side && side->kind == RQL_SIDE_MARK;
 	m->unique = key_output(m);
-	m->sets = !m->tree->key2 && (side ? !left : !m->tree->outputs.count);
+	m->by_device = !left;
 	if (m->tree->outputs.count && !mark && !m->unique)
 		RQL_TRY(make_distinct(m));
 	if (left)

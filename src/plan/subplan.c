@@ -208,7 +208,7 @@ static double map_ns(const struct rql_planning *p, const struct rql_leaf *leaf)
 }
 
 rql_status rql_subplan_map(struct rql_planning *p, struct rql_rel *rel, uint32_t key_count,
-                           const struct rql_store_column *set_of, struct rql_subplan_map *out, bool *found,
+                           const struct rql_scan_keys *on, struct rql_subplan_map *out, bool *found,
                            const char **how, struct rql_error *err)
 {
 	struct subplan s;
@@ -217,8 +217,8 @@ rql_status rql_subplan_map(struct rql_planning *p, struct rql_rel *rel, uint32_t
 	*out = (struct rql_subplan_map){0};
 	RQL_TRY(open_subplan(&s, p, rel, err));
 	rql_status status = rql_subplan_reads_columns(p, rel) ? plan_map(&s.planning, rel, key_count, &chosen) : RQL_OK;
-	if (chosen && set_of)
-		status = rql_subplan_set(p, rel, set_of, map_ns(p, &s.nodes.leaves[0]), out, found, how);
+	if (chosen && on)
+		status = rql_subplan_make(p, rel, key_count, on, map_ns(p, &s.nodes.leaves[0]), out, found, how);
 	if (status == RQL_OK && chosen && !*found) {
 		status = run_map(&s.planning, out, found);
 		*how = *found ? describe(p, &s.planning, true) : *how;
@@ -244,8 +244,8 @@ rql_status rql_subplan_expect(struct rql_planning *p, struct rql_rel *rel, uint3
 
 void rql_subplan_map_free(struct rql_subplan_map *map)
 {
-	rql_map_free(map->set);
-	map->set = NULL;
+	rql_map_free(map->made);
+	map->made = NULL;
 	if (!map->structure)
 		return;
 	rql_flow_map_free(&map->map);

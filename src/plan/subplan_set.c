@@ -1,54 +1,75 @@
-/* Keys of a dimension's rows as a set that a GPU makes of its columns: the scan gives the keys of the rows that pass as
- * COLUMNS, and the method of maps (RQL_PORT_MAP) puts them into the set, in one submission. The host reads no row. The
- * set lies on that device from then on, for the scan that joins with it.
+/* A dimension's rows as a map that a GPU makes of its columns: a scan, or joins, give keys and outputs of the rows that
+ * pass as COLUMNS, and the method of maps (RQL_PORT_MAP) makes the map of them, in one submission. The host reads
+ * nothing but what the payloads stand for. The map lies on that device from then on, for the scan that joins with it.
  *
- * One table without joins, one key that is an integer on both sides, and keys that lie densely: all else is listed on
- * the CPU (subplan.c). */
+ * Keys are one or two columns that are integers on both sides. Keys that are codes, and outputs of more than 2^20
+ * combinations, are the CPU's (subplan.c). */
+#include <string.h>
+
 #include "plan/await.h"
 #include "plan/join.h"
 
 struct setting {
 	struct rql_planning *p;
 	struct rql_rows_block *rows;
-	const struct rql_store_column *set_of;
+	const struct rql_scan_keys *on;
+	uint32_t key_count;
 	double cpu_ns;
 	bool no_nulls; /* rows without a key are none of them */
 	struct rql_leaf best; /* of one request on one device; the others are cleared */
+	const struct rql_store_snapshot *form; /* of the rows that it reads: the best leaf's */
 	struct rql_error why;
 };
 
-/* A key that both columns can have; false: there is none, or they lie too far apart for bits. */
-static bool common_range(const struct setting *s, const struct rql_columns_source *keys, struct rql_request *out)
+/* Keys that both columns can have; false: there is none. */
+static bool common_range(const struct rql_store_column *from, const struct rql_store_column *to, int64_t *start,
+                         uint64_t *span)
 {
-	const struct rql_store_column *from = &keys->form->columns[0], *to = s->set_of;
-	if (from->kind != RQL_STORE_INTEGER)
+	if (from->kind != RQL_STORE_INTEGER || to->kind != RQL_STORE_INTEGER)
 		return false;
 	const rql_int128 least = from->least > to->least ? from->least : to->least;
 	const rql_int128 greatest = from->greatest < to->greatest ? from->greatest : to->greatest;
-	if (least > greatest || greatest - least >= INT32_MAX || greatest >= INT64_MAX ||
-	    !rql_map_bits_suit((uint64_t)(greatest - least) + 1, keys->rows))
+	if (least > greatest || least < INT64_MIN || greatest >= INT64_MAX || greatest - least >= INT64_MAX)
 		return false;
-	out->keys_least = (int64_t)least;
-	out->keys_span = (uint32_t)(greatest - least) + 1;
+	*start = (int64_t)least;
+	*span = (uint64_t)(greatest - least) + 1;
 	return true;
+}
+
+/* Which keys there may be, and whether they lie densely. false: there is no such map. */
+static bool lay_keys(const struct setting *s, const struct rql_columns_source *rows, struct rql_map_keys *out)
+{
+	const struct rql_store_column *to[] = {s->on->first, s->on->second};
+	const uint64_t numbers = rql_map_numbers(rows->form, s->key_count);
+	*out = (struct rql_map_keys){.count = s->key_count, .pair = s->on->pair};
+	for (uint32_t k = 0; k < s->key_count; k++)
+		if (!common_range(&rows->form->columns[k], to[k], &out->least[k], &out->span[k]))
+			return false;
+	const uint64_t places = s->key_count > 1 ? (out->span[0] - 1) * s->on->pair.second_span + out->span[1] : out->span[0];
+	const uint32_t width = rows->form->column_count > s->key_count ? rql_map_width(numbers) : 0;
+	out->hashed = !rql_map_suits_arrays(places, width, rows->rows);
+	return numbers != 0;
 }
 
 /* Of the columns that come in, which are the method's then. */
 static rql_status prepare_over(struct rql_join_graph *g, const struct setting *s, struct rql_device *device,
-                               struct rql_columns_source *keys, struct rql_leaf *out)
+                               struct rql_columns_source *keys, struct rql_leaf *out,
+                               const struct rql_store_snapshot **form)
 {
 	struct rql_request request = {.snapshot = keys->form, .from = *keys, .wants = RQL_PORT_MAP};
-	if (!common_range(s, keys, &request))
+	if (!lay_keys(s, keys, &request.map_keys))
 		return RQL_OK;
 	RQL_TRY(rql_join_leaf_prepare(g, device, &request, &out->method, &out->prepared));
 	keys->prepared = NULL;
+	*form = keys->form; /* for as long as the leaf is prepared */
 	out->device = device;
 	out->method->price(out->prepared, device, &out->cost);
 	return RQL_OK;
 }
 
 /* out->prepared NULL: the device is none for it. */
-static rql_status prepare(struct setting *s, struct rql_device *device, struct rql_leaf *out)
+static rql_status prepare(struct setting *s, struct rql_device *device, struct rql_leaf *out,
+                          const struct rql_store_snapshot **form)
 {
 	struct rql_join_graph *g = RQL_NEW(s->p->arena, struct rql_join_graph);
 	struct rql_columns_source keys = {0};
@@ -61,7 +82,7 @@ static rql_status prepare(struct setting *s, struct rql_device *device, struct r
 		return RQL_OK;
 	rql_status status = rql_join_open_union(g, device, &keys);
 	if (status == RQL_OK)
-		status = prepare_over(g, s, device, &keys, out);
+		status = prepare_over(g, s, device, &keys, out, form);
 	rql_join_drop_source(&keys);
 	return status;
 }
@@ -87,10 +108,11 @@ static bool pays(struct setting *s, struct rql_leaf *leaf)
 static rql_status try_device(struct setting *s, struct rql_device *device)
 {
 	struct rql_leaf leaf = {0};
+	const struct rql_store_snapshot *form = NULL;
 	if (device->kind == RQL_DEVICE_CPU || rql_device_refused(s->p->ctx->settings, device, RQL_UNIT_COMPUTE) ||
 	    !rql_await_device(s->p, device, false))
 		return RQL_OK;
-	rql_status status = prepare(s, device, &leaf);
+	rql_status status = prepare(s, device, &leaf, &form);
 	if (status != RQL_OK)
 		return rql_planning_swallow(s->p, status, &s->why, -1, NULL);
 	if (!leaf.prepared)
@@ -101,6 +123,72 @@ static rql_status try_device(struct setting *s, struct rql_device *device)
 	}
 	rql_leaf_clear(&s->best);
 	s->best = leaf;
+	s->form = form;
+	return RQL_OK;
+}
+
+/* ---- what payloads stand for ---- */
+
+/* Of the output's column, for each field; 0 is NULL. */
+static void put_integer(struct rql_column *to, uint64_t i, rql_int128 value)
+{
+	const uint32_t bytes = rql_type_bytes(to->type);
+	memcpy((char *)to->data + i * bytes, &value, bytes); /* little-endian, as all that DuckDB runs on */
+}
+
+static void put_value(const struct rql_store_column *column, uint64_t field, struct rql_column *to, uint64_t i)
+{
+	const struct rql_dimension *codes = column->dimension;
+	const bool coded = column->kind == RQL_STORE_CODED;
+	if (!field || (coded && codes->has_null && !rql_column_valid(&codes->values, field - 1)))
+		return;
+	to->validity[i / 64] |= UINT64_C(1) << i % 64;
+	if (coded) {
+		const uint32_t bytes = rql_type_bytes(to->type);
+		memcpy((char *)to->data + i * bytes, (const char *)codes->values.data + (field - 1) * bytes, bytes);
+	} else {
+		put_integer(to, i, column->least + (rql_int128)(field - 1));
+	}
+}
+
+/* One column of values: field number / stride % fields of each payload. Texts are the dictionary's still. */
+static rql_status make_values(const struct setting *s, uint32_t output, uint64_t stride, const struct rql_port *port,
+                              struct rql_column *to)
+{
+	const struct rql_store_column *column = &s->form->columns[s->key_count + output];
+	const uint64_t fields = rql_map_fields(column);
+	const uint32_t count = port->map_number_count;
+	struct rql_arena *arena = s->p->arena;
+	to->type = s->rows->block->groups[s->key_count + output]->type;
+	to->data = rql_arena_array(arena, count + 1u, rql_type_bytes(to->type));
+	to->validity = RQL_NEW_ARRAY(arena, uint64_t, count / 64 + 1u);
+	if (!to->data || !to->validity)
+		return rql_error_memory(s->p->err, count * sizeof(uint64_t), "a map");
+	memset(to->data, 0, (count + 1u) * (size_t)rql_type_bytes(to->type));
+	memset(to->validity, 0, (count / 64 + 1u) * sizeof *to->validity);
+	for (uint32_t i = 0; i < count; i++)
+		put_value(column, port->map_numbers[i] / stride % fields, to, i);
+	return RQL_OK;
+}
+
+static rql_status take_values(const struct setting *s, const struct rql_port *port, struct rql_subplan_map *out)
+{
+	const uint32_t outputs = s->form->column_count - s->key_count;
+	uint64_t stride = 1;
+	if (!outputs)
+		return RQL_OK;
+	out->values = RQL_NEW(s->p->arena, struct rql_batch);
+	struct rql_column *columns = RQL_NEW_ARRAY(s->p->arena, struct rql_column, outputs);
+	if (!out->values || !columns)
+		return rql_error_memory(s->p->err, 0, "a map");
+	for (uint32_t o = 0; o < outputs; o++) {
+		const struct rql_store_column *column = &s->form->columns[s->key_count + o];
+		RQL_TRY(make_values(s, o, stride, port, &columns[o]));
+		/* A dictionary's NULL, and a field of none, are two numbers for one value. */
+		out->repeats |= column->kind == RQL_STORE_CODED && column->dimension->has_null;
+		stride *= rql_map_fields(column);
+	}
+	*out->values = (struct rql_batch){.rows = port->map_number_count, .column_count = outputs, .columns = columns};
 	return RQL_OK;
 }
 
@@ -112,14 +200,17 @@ static rql_status run(struct setting *s, struct rql_subplan_map *out)
 	if (!arena)
 		return rql_error_memory(s->p->err, 0, "a map");
 	rql_status status = s->best.method->run(s->best.prepared, s->best.device, &how, &port, &s->why);
-	rql_arena_free(arena);
-	if (status != RQL_OK) /* whatever it was, the CPU goes on */
+	if (status != RQL_OK) { /* whatever it was, the CPU goes on */
+		rql_arena_free(arena);
 		return rql_planning_swallow(s->p, status, &s->why, -1, NULL);
-	out->set = port.map;
-	out->set_rows = port.map_rows - (s->no_nulls ? port.map_nulls : 0);
-	out->set_nulls = s->no_nulls ? 0 : port.map_nulls;
-	out->set_twice = port.map_twice;
-	return RQL_OK;
+	}
+	status = take_values(s, &port, out);
+	rql_arena_free(arena);
+	out->made = port.map;
+	out->made_rows = port.map_rows - (s->no_nulls ? port.map_nulls : 0);
+	out->made_nulls = s->no_nulls ? 0 : port.map_nulls;
+	out->made_twice = port.map_twice;
+	return status;
 }
 
 static const char *describe(const struct setting *s)
@@ -133,7 +224,7 @@ static const char *describe(const struct setting *s)
 	return copy ? copy : "";
 }
 
-/* NULLs are no keys of a set: that the key is none need not be tested, which would put its planes on the device. */
+/* NULLs are no keys of a map: that its only key is none need not be tested, for which its planes would be placed. */
 static rql_status drop_null_test(struct setting *s)
 {
 	struct rql_block *block = s->rows->block;
@@ -153,30 +244,29 @@ static rql_status drop_null_test(struct setting *s)
 	return RQL_OK;
 }
 
-/* One table, with nothing but conditions on it. */
+/* Tables, joined or not, with conditions on them. */
 static rql_status is_plain(struct setting *s, const struct rql_rel *rel, bool *plain)
 {
 	*plain = false;
-	if (rel->column_count != 1)
-		return RQL_OK;
 	rql_status status = rql_block_make_rows(s->p->arena, rel, &s->rows, &s->why);
 	if (status != RQL_OK)
 		return rql_planning_swallow(s->p, status, &s->why, -1, NULL);
 	const struct rql_rows_block *rows = s->rows;
-	*plain = rows->block->table_count == 1 && !rows->block->side_count && rows->output_count == 1 &&
-	         !rows->order_count && !rows->offset && rows->limit == UINT64_MAX;
-	return *plain ? drop_null_test(s) : RQL_OK;
+	*plain = rows->output_count == rel->column_count && rows->output_count >= s->key_count && !rows->order_count &&
+	         !rows->offset && rows->limit == UINT64_MAX;
+	return *plain && s->key_count == 1 ? drop_null_test(s) : RQL_OK;
 }
 
-rql_status rql_subplan_set(struct rql_planning *p, struct rql_rel *rel, const struct rql_store_column *set_of,
-                           double cpu_ns, struct rql_subplan_map *out, bool *found, const char **how)
+rql_status rql_subplan_make(struct rql_planning *p, struct rql_rel *rel, uint32_t key_count,
+                            const struct rql_scan_keys *on, double cpu_ns, struct rql_subplan_map *out, bool *found,
+                            const char **how)
 {
 	const struct rql_settings *settings = p->ctx->settings;
-	struct setting s = {.p = p, .set_of = set_of, .cpu_ns = cpu_ns};
+	struct setting s = {.p = p, .on = on, .key_count = key_count, .cpu_ns = cpu_ns};
 	bool plain;
 	*found = false;
 	/* Sub-plans run on the CPU. */
-	if (p->is_subplan || set_of->kind != RQL_STORE_INTEGER || (settings->unit_forced && settings->unit != RQL_UNIT_COMPUTE))
+	if (p->is_subplan || (settings->unit_forced && settings->unit != RQL_UNIT_COMPUTE))
 		return RQL_OK;
 	RQL_TRY(is_plain(&s, rel, &plain));
 	if (!plain)
@@ -188,7 +278,7 @@ rql_status rql_subplan_set(struct rql_planning *p, struct rql_rel *rel, const st
 		status = try_device(&s, &p->ctx->devices->device[d]);
 	if (status == RQL_OK && s.best.prepared)
 		status = run(&s, out);
-	*found = out->set != NULL;
+	*found = out->made != NULL;
 	if (*found)
 		*how = describe(&s);
 	rql_leaf_clear(&s.best);

@@ -528,7 +528,9 @@ static void make_keyed(rayql_connection *con, unsigned seed)
 	         "FROM (SELECT i, (hash(i + %u) %% 10000019)::BIGINT h FROM range(20000) r(i)); "
 	         "CREATE TABLE q AS SELECT CASE WHEN h %% 50 = 3 THEN NULL ELSE h %% 350000 - 20000 END::INTEGER k, "
 	         "4999999990000 + (h // 7 %% 420000)::BIGINT kb, h * 1000003 far, (i * 11)::INTEGER u, "
-	         "5000000000000 + i * 9 ub, (h // 3 %% 100)::INTEGER w, (h %% 9)::INTEGER x "
+	         "5000000000000 + i * 9 ub, (h // 3 %% 100)::INTEGER w, (h %% 9)::INTEGER x, i * 11000033 uf, "
+	         "(i %% 5)::INTEGER y, (i // 5 * 7)::INTEGER k4, (h %% 299999)::INTEGER k2, CASE WHEN h %% 31 = 1 THEN NULL ELSE 'text ' || h %% 23 || "
+	         "' that is longer than an inline one' END t, DATE '1992-01-01' + (h %% 2000)::INTEGER d "
 	         "FROM (SELECT i, (hash(i * 3 + %u) %% 10000019)::BIGINT h FROM range(30000) r(i)); "
 	         "CREATE TABLE nobody AS FROM q LIMIT 0; "
 	         "CREATE INDEX cp ON p USING columns (*); CREATE INDEX cq ON q USING columns (*); "
@@ -538,7 +540,8 @@ static void make_keyed(rayql_connection *con, unsigned seed)
 	use(con, "compute");
 	/* Other ways to the same answer, by joins of columns, are not looked for. */
 	run(con, "SET rayql_enable_join = off");
-	run(con, "SELECT sum(k), sum(kb), sum(u), sum(ub), sum(w), sum(far), sum(x) FROM q");
+	run(con, "SELECT sum(k), sum(kb), sum(u), sum(ub), sum(w), sum(far), sum(x), sum(uf), sum(y), sum(k4), sum(k2), min(t), "
+	         "min(d) FROM q");
 }
 
 static void maps_made_there(void **state)
@@ -561,9 +564,22 @@ static void maps_made_there(void **state)
 		{"g, count(*) FROM p WHERE EXISTS (SELECT 1 FROM q WHERE q.k = p.k AND w * x < -%d) GROUP BY g", there},
 		{"g, count(*) FROM p WHERE NOT EXISTS (SELECT 1 FROM q WHERE q.k = p.k AND w + x > -%d) GROUP BY g", there},
 		{"count(*) FROM p WHERE k NOT IN (SELECT k FROM nobody WHERE w < %d)", NULL},
-		/* too far apart for bits, and keys of two columns */
-		{"g, count(*) FROM p WHERE far IN (SELECT far FROM q WHERE w < %d) GROUP BY g", here},
-		{"g, count(*) FROM p WHERE EXISTS (SELECT 1 FROM q WHERE q.k = p.k AND q.x = p.g AND w < %d) GROUP BY g", here},
+		/* too far apart for bits: a hash table; keys of two columns, in both forms */
+		{"g, count(*) FROM p WHERE far IN (SELECT far FROM q WHERE w < %d) GROUP BY g", there},
+		{"g, count(*) FROM p WHERE EXISTS (SELECT 1 FROM q WHERE q.k = p.k AND q.x = p.g AND w < %d) GROUP BY g", there},
+		{"g, count(*) FROM p WHERE NOT EXISTS (SELECT 1 FROM q WHERE q.kb = p.kb AND q.k = p.k AND w < %d) GROUP BY g", there},
+		/* what belongs to the keys: numbers, texts and NULLs, grouped by, shown and computed with */
+		{"t, x, count(*), sum(v) FROM p JOIN q ON p.k = q.u WHERE w < %d GROUP BY t, x", there},
+		{"t, count(*), sum(v * w) FROM p JOIN q ON p.kb = q.ub WHERE w <> %d GROUP BY t", there},
+		{"v, t, d FROM p JOIN q ON p.k = q.u WHERE w < %d AND v < 9000", there},
+		{"d, count(*), sum(v) FROM p JOIN q ON p.far = q.uf WHERE w < %d GROUP BY d", there},
+		{"x, t, count(*) FROM p JOIN q ON p.k = q.u AND p.g = q.y WHERE w < %d GROUP BY x, t", there},
+		{"x, t, count(*), min(v) FROM p JOIN q ON p.k = q.k4 AND p.g = q.y WHERE w > %d GROUP BY x, t", there},
+		/* nobody, keys that come twice, more values than numbers, and rows without a match */
+		{"t, count(*) FROM p JOIN q ON p.k = q.u WHERE w * x < -%d GROUP BY t", there},
+		{"t, count(*) FROM p JOIN q ON p.k = q.k WHERE w < %d GROUP BY t", NULL},
+		{"t, x, w, k2, count(*) FROM p JOIN q ON p.k = q.u WHERE w < %d GROUP BY t, x, w, k2", here},
+		{"t, count(*) FROM p LEFT JOIN (FROM q WHERE w < %d) q ON p.k = q.u GROUP BY t", here},
 	};
 	(void)state;
 	if (!has_unit("compute"))
@@ -591,7 +607,7 @@ static void maps_made_there(void **state)
 	expect(s.con, "SELECT count(*) > 5 FROM rayql_structures() WHERE kind = 'map' AND placed LIKE 'vulkan:0 (bits in %'",
 	       NULL, "true\n");
 	/* A row more, and the map is another. */
-	run(s.con, "INSERT INTO q SELECT k + 1, kb, far, u + 5, ub + 4, w, x FROM q LIMIT 500");
+	run(s.con, "INSERT INTO q SELECT k + 1, kb, far, u + 5, ub + 4, w, x, uf + 1, y, k4 + 1, k2, t, d FROM q LIMIT 500");
 	char *want = rows_of(s.con, "SELECT count(*) FROM (FROM p WHERE v >= 0) p JOIN (FROM q WHERE w >= 0) q ON p.k = q.u", NULL);
 	expect(s.con, "SELECT count(*) FROM p JOIN q ON p.k = q.u WHERE w >= 0", NULL, want);
 	free(want);

@@ -456,9 +456,10 @@ static void make_conjunct(struct query *q, const struct table *t)
 	}
 }
 
-static inline rql_status bits_of_keys(void *state, uint32_t *words, uint64_t bytes, struct rql_error *err)
+static inline rql_status bits_of_keys(void *state, enum rql_map_array array, void *words, uint64_t bytes,
+                                      struct rql_error *err)
 {
-	(void)err;
+	(void)array, (void)err;
 	memcpy(words, state, bytes);
 	return RQL_OK;
 }
@@ -472,7 +473,13 @@ static inline struct rql_map *as_bits(struct rql_map *map, const int64_t *keys, 
 	struct rql_map *bits = NULL;
 	for (uint32_t i = 0; i < count; i++)
 		words[(keys[i] - LEAST) / 32] |= UINT32_C(1) << (keys[i] - LEAST) % 32;
-	ok(rql_map_of_bits(LEAST, SPAN, count, count, bits_of_keys, words, &bits, &err), &err);
+	const struct rql_map_made made = {.entries = count,
+	                                  .offered = count,
+	                                  .payloads = count ? 1 : 0,
+	                                  .least = LEAST,
+	                                  .greatest = LEAST + SPAN - 1,
+	                                  .span = SPAN};
+	ok(rql_map_take(&made, bits_of_keys, words, &bits, &err), &err);
 	assert_int_equal(rql_map_payloads(bits), rql_map_payloads(map));
 	for (int64_t key = LEAST - 5; key < LEAST + SPAN + 5; key++)
 		assert_int_equal(rql_map_find(bits, key), rql_map_find(map, key));

@@ -158,20 +158,34 @@ struct rql_scan_map_args {
 };
 RQL_KERNEL_STRUCT_SIZE(rql_scan_map_args, 40);
 
-/* A set of keys made of COLUMNS that lie on the device. */
-#define RQL_SCAN_SET_NULLS 0u
-#define RQL_SCAN_SET_KEYS 1u  /* rows whose key is in the range */
-#define RQL_SCAN_SET_FRESH 2u /* of these, the first with its key */
-#define RQL_SCAN_SET_SEEN 3u  /* uint32_t of each */
-struct rql_scan_set_args {
-	uint64_t count, room; /* the address of their number; most of them */
-	uint64_t fields;
-	uint64_t first; /* plus a field: the place of its key, modulo 2^64 */
-	uint64_t bits;  /* zeroed */
-	uint64_t seen;  /* zeroed */
-	uint32_t span, unused;
+/* A map made of COLUMNS that lie on the device. */
+#define RQL_SCAN_MAKE_MARK 0u   /* which numbers of payloads there are */
+#define RQL_SCAN_MAKE_RANK 1u   /* ... and how many before each: one workgroup */
+#define RQL_SCAN_MAKE_PUT 2u    /* the entries */
+#define RQL_SCAN_MAKE_SETTLE 3u /* a hash table's places get their keys */
+#define RQL_SCAN_MAKE_HASHED 8u /* as the form, instead of the bytes of a payload */
+#define RQL_SCAN_MAKE_NULLS 0u
+#define RQL_SCAN_MAKE_KEYS 1u  /* rows whose key is in the range */
+#define RQL_SCAN_MAKE_FRESH 2u /* of these, the first with its key */
+#define RQL_SCAN_MAKE_SEEN 3u  /* uint32_t of each */
+struct rql_scan_make_column {
+	uint64_t at;     /* its fields, from `values` */
+	uint64_t first;  /* a key: plus a field, modulo 2^64, its place in its own range */
+	uint64_t count;  /* a key: of that range */
+	uint64_t stride; /* of the place, or (a field itself) of the number of the payload */
+	uint32_t bits, unused;
 };
-RQL_KERNEL_STRUCT_SIZE(rql_scan_set_args, 56);
+RQL_KERNEL_STRUCT_SIZE(rql_scan_make_column, 40);
+struct rql_scan_make_args {
+	uint64_t rows, room;      /* the address of their number; most of them */
+	uint64_t values, columns; /* of COLUMNS; struct rql_scan_make_column of each */
+	uint64_t table, found;    /* zeroed: bits, or a hash table; payloads */
+	uint64_t used, ranks;     /* numbers of payloads: zeroed bits; for each word of them a rank */
+	uint64_t seen;            /* zeroed */
+	uint64_t least, mask;     /* the key of place 0; of a hash table's places */
+	uint32_t used_words, unused;
+};
+RQL_KERNEL_STRUCT_SIZE(rql_scan_make_args, 96);
 
 struct rql_scan_collect_args {
 	RQL_STRUCT(rql_scan_accumulator) accumulator;

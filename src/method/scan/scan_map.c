@@ -27,7 +27,7 @@ uint64_t rql_scan_map_bytes(const struct rql_map *map, enum rql_scan_map_part pa
 	 * map without keys has a word of bits, too. */
 	if (part == RQL_SCAN_MAP_BITS)
 		return rql_map_bit_words(map->span) * sizeof(*map->bits);
-	return map->width ? ((uint64_t)map->span * map->width + 8) / 4 * 4 : 0;
+	return rql_map_found_bytes(map->span, map->width) / 4 * 4;
 }
 
 const void *rql_scan_map_data(const struct rql_map *map, enum rql_scan_map_part part)

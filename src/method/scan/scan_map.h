@@ -17,9 +17,9 @@
 #include "device/work.h"
 
 enum rql_scan_map_part {
-	RQL_SCAN_MAP_BITS,  /* dense: is the key there? */
-	RQL_SCAN_MAP_FOUND, /* dense: payloads */
-	RQL_SCAN_MAP_TABLE, /* hashed */
+	RQL_SCAN_MAP_BITS = RQL_MAP_BITS,
+	RQL_SCAN_MAP_FOUND = RQL_MAP_FOUND,
+	RQL_SCAN_MAP_TABLE = RQL_MAP_TABLE,
 };
 #define RQL_SCAN_MAP_PARTS 3u
 /* Parts up to so many bytes are copied into the plan's table. */
@@ -47,7 +47,7 @@ struct rql_scan_placed_map {
 rql_status rql_scan_map_place(const struct rql_map *map, enum rql_scan_map_part part, struct rql_device *device,
                               uint64_t *uploaded, struct rql_scan_placed_map **out,
                               struct rql_error *err) RQL_MUST_CHECK;
-/* The part lies there already, in this buffer (scan_set.c): it becomes the placement, as if it had been sent. Taken over;
+/* The part lies there already, in this buffer (scan_make.c): it becomes the placement, as if it had been sent. Taken over;
  * after an error it is the caller's still. */
 rql_status rql_scan_map_adopt(const struct rql_map *map, enum rql_scan_map_part part, struct rql_buffer **made,
                               struct rql_error *err) RQL_MUST_CHECK;
