@@ -46,9 +46,3 @@ uint find_from(KEY key, uint slot, SLOT_WORDS words, out uint row)
 	return is ? slot : NO_SLOT;
 }
 #endif
-
-uint find(KEY key, out uint row)
-{
-	uint slot = start_of(key);
-	return find_from(key, slot, SLOT(slot), row);
-}
