@@ -133,10 +133,10 @@ struct rql_transaction {
 	bool wrote;  /* from the first write on the host answers */
 	bool failed; /* an error inside: DuckDB may have aborted it, so the host answers */
 	bool schema; /* holds a statement that changed schema objects */
-	uint64_t stamp;
+	uint64_t stamp, schema_epoch; /* of before the BEGIN */
 	struct rql_write_set set, appends; /* as in struct rql_effects; a table may be in both */
 	struct rql_followed_table *followed; /* tables in `set` whose changed rows may be known */
-	struct rql_follow_schema follow_schema;
+	struct rql_follow_schema follow_schema; /* where its schema is not that of now */
 };
 struct rql_session {
 	struct rql_database *db;
@@ -154,7 +154,7 @@ struct rql_session {
 	struct rql_bound_cache *bounds; /* exec/bound_cache.h */
 	struct rql_transaction txn;
 	struct rql_schema_fact guard;     /* plans are made in a transaction of their own (session.c) */
-	struct rql_follow_schema follow_schema; /* outside transactions */
+	struct rql_follow_schema follow_schema; /* at the schema epoch of now */
 	struct rql_result *open; /* the streaming result that the next statement closes */
 	struct rql_report report;
 	struct rql_build_context build;

@@ -21,10 +21,11 @@
 
 /* ---- what the condition calls ---- */
 
-/* A transaction sees the schema that it began with, and the schema epoch is of what others have committed since. */
+/* A transaction sees the schema that it began with. Where nobody has changed it since, what the session knows holds. */
 static struct rql_follow_schema *schema_of(struct rql_session *s)
 {
-	return s->txn.open ? &s->txn.follow_schema : &s->follow_schema;
+	const bool own = s->txn.open && (s->txn.schema || s->txn.schema_epoch != rql_catalog_schema_epoch(s->db->catalog));
+	return own ? &s->txn.follow_schema : &s->follow_schema;
 }
 
 /* Is an operator a macro of the user's? Names of operators begin with no letter; comparisons are no functions. */
@@ -62,7 +63,7 @@ static bool is_stable(void *state, const char *function, uint32_t length)
 		return false;
 	memcpy(name, function, length);
 	name[length] = 0;
-	if (schema->epoch != epoch && !s->txn.open)
+	if (schema->epoch != epoch && schema == &s->follow_schema)
 		schema->count = 0;
 	schema->epoch = epoch;
 	for (uint32_t i = 0; i < schema->count; i++)

@@ -225,12 +225,13 @@ static rql_status run_transaction(const struct rql_call *call, struct rql_host_s
 		break;
 	}
 	/* The stamp before the BEGIN: a write that ends in between counts as later than the snapshot. */
-	uint64_t stamp = rql_catalog_stamp(s->db->catalog);
+	uint64_t stamp = rql_catalog_stamp(s->db->catalog), schema_epoch = rql_catalog_schema_epoch(s->db->catalog);
 	rql_status status = execute(call, stmt, err);
 	if (status == RQL_OK) {
 		transaction_over(s);
 		s->txn.open = true;
 		s->txn.stamp = stamp;
+		s->txn.schema_epoch = schema_epoch;
 	} else {
 		s->txn.failed = s->txn.open;
 		if (!s->txn.open) /* an interrupted BEGIN may have begun */

@@ -206,6 +206,10 @@ static void wide(void **state)
 		looked_up(s.con, "SELECT count(*), sum(id) FROM t WHERE h < 2 OR h = 36893488147419103232002 OR h > "
 		                 "737832869460234645536768000001");
 		looked_up(s.con, "SELECT count(*), sum(id) FROM t WHERE r < -1 OR r > 89990");
+		looked_up(s.con, "SELECT count(*), sum(id) FROM t WHERE r = -7 OR r > 'nan'::DOUBLE"); /* beyond all reals */
+		run(s.con, "SET rayql_force = rows");
+		same(s.con, "SELECT count(*), sum(id) FROM t WHERE r NOT IN ('nan'::DOUBLE, 7)");
+		run(s.con, "RESET rayql_force");
 		run(s.con, "INSERT INTO t SELECT id + 50000, h + 1, d, r, u, 'v' || w FROM t LIMIT 900; DELETE FROM t WHERE id % 97 = 5");
 	}
 	close_session(&s);

@@ -479,10 +479,14 @@ static void forms(void **state)
 	static const struct {
 		const char *options, *unit;
 	} cases[] = {{"refine = values", "compute"},   {"refine = positions", "compute"},
-	             {"refine = blocks", "compute"},
+	             {"refine = blocks", "compute"},   {"refine = blocks, vectors = 2, components = 1", "compute"},
 	             {"refine = drawn", "raster"},     {"refine = rtc1", "rt"},
 	             {"refine = rtc3", "rt"},          {"refine = matrix, interval = 80, spacing = 50", "rt"},
 	             {"refine = matrix, encoding = values", "rt"}, {"refine = cells, vectors = 20, components = 1", "rt"}};
+	static const char *const unions[] = {
+		"SELECT count(*), sum(id) FROM t WHERE k <> (SELECT min(k) FROM t WHERE k > 150000)",
+		"SELECT count(*), sum(id) FROM t WHERE k <> 150000 AND (k < 120000 OR k > 130000)",
+		"SELECT count(*), sum(id) FROM t WHERE k < 100000 OR k BETWEEN 100500 AND 101000"};
 	(void)state;
 	if (!has_unit("compute"))
 		skip();
@@ -510,6 +514,8 @@ static void forms(void **state)
 			         k ? " AND r >= 0" : " AND r >= 0 AND p IS NOT NULL");
 			same(s.con, sql);
 		}
+		for (size_t r = 0; r < sizeof unions / sizeof *unions; r++) /* several ranges, of one bin too */
+			same(s.con, unions[r]);
 	}
 	close_session(&s);
 }

@@ -103,6 +103,9 @@ static rql_status take_ranges(const struct rql_store_column *column, const struc
 	RQL_TRY(new_ranges(out, ranges->count, err));
 	for (uint32_t i = 0; i < ranges->count; i++) {
 		struct rql_index_range range = {ranges->ranges[i].least, ranges->ranges[i].greatest};
+		/* What lies outside all places of reals is empty. Cut to them it would be NaN or the least one. */
+		if (column->kind == RQL_STORE_REAL && (range.greatest < 0 || range.least > (rql_int128)UINT64_MAX))
+			continue;
 		if (column->kind == RQL_STORE_REAL)
 			range = (struct rql_index_range){rql_index_of_place(range.least, true),
 			                                 rql_index_of_place(range.greatest, false)};

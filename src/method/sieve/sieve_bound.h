@@ -7,8 +7,10 @@
 
 #include "method/sieve/sieve_axis.h"
 
-/* Predicates of more ranges are decided by values. */
+/* Predicates of more ranges are decided by values. Blocks take only one: what is open of a bin goes from its first key that
+ * passes to its last, and of several ranges not all between them does. Others test each row that they find. */
 #define RQL_SIEVE_OPEN_RANGES_MOST 4u
+#define RQL_SIEVE_BLOCK_RANGES_MOST 1u
 
 struct rql_sieve_bound {
 	struct rql_sieve_spans taken; /* what is read of the vectors; all sure */

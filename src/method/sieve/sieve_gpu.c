@@ -398,12 +398,13 @@ static rql_status group_predicates(struct rql_sieve_gpu *gpu, struct rql_error *
 {
 	const struct rql_prepared *p = gpu->p;
 	const uint32_t most = gpu->refine == RQL_SIEVE_RTC1 ? 1 : RQL_SIEVE_AXES;
+	const uint32_t ranges = gpu->refine == RQL_SIEVE_BLOCKS ? RQL_SIEVE_BLOCK_RANGES_MOST : RQL_SIEVE_OPEN_RANGES_MOST;
 	gpu->open = calloc(p->count + 1, sizeof(*gpu->open));
 	gpu->groups = calloc(p->count + 1, sizeof(*gpu->groups));
 	if (!gpu->open || !gpu->groups)
 		return rql_error_memory(err, p->count * sizeof(*gpu->groups), "predicates");
 	for (uint32_t k = 0; k < p->count; k++) {
-		gpu->open[k] = is_open_form(gpu, p->of[k].sieve.refine) && p->predicates[k].count <= RQL_SIEVE_OPEN_RANGES_MOST;
+		gpu->open[k] = is_open_form(gpu, p->of[k].sieve.refine) && p->predicates[k].count <= ranges;
 		gpu->select_count += !gpu->open[k] || rql_sieve_takes_vectors(gpu->refine);
 		if (!gpu->open[k] || !rql_sieve_is_traced(gpu->refine))
 			continue;
