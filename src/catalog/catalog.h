@@ -83,6 +83,8 @@ struct rql_row_changes {
 	int64_t *gone, *renewed; /* malloc'ed, in any order */
 };
 void rql_row_changes_clear(struct rql_row_changes *changes);
+/* The rows of `more` behind those that are there. False: no memory, and some may be missing. */
+bool rql_row_changes_add(struct rql_row_changes *to, const struct rql_row_changes *more) RQL_MUST_CHECK;
 /* A write of one name whose rows are likely to be known when it ends: the version moves, and what was built before can
  * follow. changes (NULL: they are not known after all) is emptied. */
 void rql_catalog_write_begin_known(struct rql_catalog *catalog, const struct rql_write_set *set);

@@ -81,6 +81,12 @@ static bool extend(int64_t **ids, uint64_t *count, const int64_t *more, uint64_t
 	return true;
 }
 
+bool rql_row_changes_add(struct rql_row_changes *to, const struct rql_row_changes *more)
+{
+	return extend(&to->gone, &to->gone_count, more->gone, more->gone_count) &&
+	       extend(&to->renewed, &to->renewed_count, more->renewed, more->renewed_count);
+}
+
 rql_status rql_table_changes(struct rql_catalog *catalog, const struct rql_table *table, uint64_t since, uint64_t until,
                              struct rql_row_changes *out, bool *known, struct rql_error *err)
 {
@@ -90,8 +96,7 @@ rql_status rql_table_changes(struct rql_catalog *catalog, const struct rql_table
 	*known = atomic_load(&table->entry->unknown) <= since; /* others may have made room since that was asked */
 	for (const struct rql_kept_changes *k = table->entry->changes; room && k && k->version > since; k = k->next)
 		if (k->version <= until)
-			room = extend(&out->gone, &out->gone_count, k->changes.gone, k->changes.gone_count) &&
-			       extend(&out->renewed, &out->renewed_count, k->changes.renewed, k->changes.renewed_count);
+			room = rql_row_changes_add(out, &k->changes);
 	pthread_mutex_unlock(&catalog->names_lock);
 	if (room)
 		return RQL_OK;

@@ -106,26 +106,12 @@ void rql_follow_forget(struct rql_transaction *txn)
 }
 
 /* ---- statements ---- */
-static bool extend(int64_t **ids, uint64_t *count, const int64_t *more, uint64_t n)
-{
-	int64_t *grown = n ? realloc(*ids, (*count + n) * sizeof **ids) : *ids;
-	if (n && !grown)
-		return false;
-	if (n)
-		memcpy(grown + *count, more, n * sizeof **ids);
-	*ids = grown;
-	*count += n;
-	return true;
-}
-
 static void keep(struct rql_followed_table *t, struct rql_follow *f)
 {
 	struct rql_row_changes *all = &t->changes;
 	rql_follow_drop_added(f);
 	all->table = f->changes.table;
-	const bool kept = extend(&all->gone, &all->gone_count, f->changes.gone, f->changes.gone_count) &&
-	                  extend(&all->renewed, &all->renewed_count, f->changes.renewed, f->changes.renewed_count);
-	if (!kept || all->gone_count + all->renewed_count > RQL_FOLLOW_ROWS_MOST)
+	if (!rql_row_changes_add(all, &f->changes) || all->gone_count + all->renewed_count > RQL_FOLLOW_ROWS_MOST)
 		lose(t);
 }
 

@@ -21,10 +21,10 @@ struct rql_sieve_predicate {
 
 /* The column that the condition is about, where it can be such a predicate at all; else RQL_NONE. */
 uint32_t rql_sieve_predicate_column(const struct rql_store_snapshot *snapshot, const struct rql_conjunct *c);
-/* ranges: malloc'ed. RQL_ERROR_UNSUPPORTED: it has more than RQL_SIEVE_RANGES_MOST ranges. */
 /* Are the rows with keys in its ranges exactly those that pass? Else they are more (sieve_keys.h). Of a condition with
  * such a column. */
 bool rql_sieve_predicate_exact(const struct rql_store_snapshot *snapshot, const struct rql_conjunct *c);
+/* ranges: malloc'ed. RQL_ERROR_UNSUPPORTED: it has more than RQL_SIEVE_RANGES_MOST ranges. */
 rql_status rql_sieve_predicate_make(const struct rql_store_snapshot *snapshot, const struct rql_conjunct *c,
                                     struct rql_sieve_predicate *out, struct rql_error *err) RQL_MUST_CHECK;
 /* The same in a segment's own codes; of other columns it is the predicate itself. */
