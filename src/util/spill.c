@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define TRIES 8
+
 struct rql_spill {
 	int fd;
 	_Atomic uint64_t end;
@@ -46,12 +48,16 @@ rql_status rql_spill_new(const char *folder, struct rql_spill **out, struct rql_
 	struct rql_spill *spill = malloc(sizeof(*spill) + length);
 	if (!spill)
 		return rql_error_memory(err, sizeof(*spill) + length, "a temporary file");
-	const bool made = mkdir(folder, 0700) == 0;
-	*spill = (struct rql_spill){.fd = open_nameless(folder)};
-	const int reason = errno;
+	int reason = ENOENT;
+	*spill = (struct rql_spill){.fd = -1};
 	memcpy(spill->folder, folder, length);
-	if (made) /* a file without a name does not need it */
-		(void)rmdir(folder);
+	for (int i = 0; i < TRIES && spill->fd < 0 && reason == ENOENT; i++) { /* another process may remove its folder here */
+		const bool made = mkdir(folder, 0700) == 0;
+		spill->fd = open_nameless(folder);
+		reason = errno;
+		if (made) /* a file without a name does not need it */
+			(void)rmdir(folder);
+	}
 	if (spill->fd < 0) {
 		free(spill);
 		return rql_error_set(err, RQL_ERROR_IO, "no temporary file can be made in %s: %s", folder, strerror(reason));
