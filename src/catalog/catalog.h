@@ -75,8 +75,8 @@ bool rql_tables_unmoved(const struct rql_catalog *catalog, const struct rql_tabl
 /* Were all moves since `version` of that kind, and is nobody writing now? */
 bool rql_table_only_grew(const struct rql_catalog *catalog, const struct rql_table *table, uint64_t version);
 
-/* Rows that one DELETE or UPDATE changed, or those of a transaction, by the host's row ids as they were then. The host may give rows other ids
- * later (lower ones, where rows are gone): who follows changes must see whether it has. */
+/* Rows that one DELETE or UPDATE changed, or those of a transaction, by the host's row ids as they were then. The host may
+ * give rows other ids later (lower ones, where rows are gone): who follows changes must see whether it has. */
 struct rql_row_changes {
 	const struct rql_table *table;
 	uint64_t gone_count, renewed_count;

@@ -37,20 +37,28 @@ static bool has_macro_operators(struct rql_session *s)
 		"'table_macro') AND (function_name < 'A' OR function_name >= '{' OR (function_name >= '[' AND function_name < '_'))");
 }
 
+int64_t rql_follow_ask(struct rql_session *s, const char *question, const char *name)
+{
+	struct rql_strbuf sql = {0};
+	int64_t answer = 0;
+	rql_strbuf_put(&sql, question);
+	rql_strbuf_put(&sql, " = system.main.lower(");
+	rql_strbuf_put_literal(&sql, name, strlen(name));
+	rql_strbuf_put(&sql, ")");
+	const bool good = !sql.failed && rql_host_query_int(s->host, rql_strbuf_text(&sql), &answer, NULL) == RQL_OK;
+	rql_strbuf_free(&sql);
+	return good ? answer : 0;
+}
+
 /* Is every function of the name the host's own, scalar and not volatile? Functions of users have no promise, and macros
  * may hold anything. */
 static bool ask_stable(struct rql_session *s, const char *name)
 {
-	struct rql_strbuf sql = {0};
-	int64_t stable = 0;
-	rql_strbuf_put(&sql, "SELECT coalesce(system.main.bool_and(internal AND function_type = 'scalar' AND stability IN "
-	                     "('CONSISTENT', 'CONSISTENT_WITHIN_QUERY')), false)::BIGINT FROM "
-	                     "system.main.duckdb_functions() WHERE system.main.lower(function_name) = system.main.lower(");
-	rql_strbuf_put_literal(&sql, name, strlen(name));
-	rql_strbuf_put(&sql, ")");
-	const bool good = !sql.failed && rql_host_query_int(s->host, rql_strbuf_text(&sql), &stable, NULL) == RQL_OK;
-	rql_strbuf_free(&sql);
-	return good && stable;
+	return rql_follow_ask(s,
+	                      "SELECT coalesce(system.main.bool_and(internal AND function_type = 'scalar' AND stability IN "
+	                      "('CONSISTENT', 'CONSISTENT_WITHIN_QUERY')), false)::BIGINT FROM "
+	                      "system.main.duckdb_functions() WHERE system.main.lower(function_name)",
+	                      name) != 0;
 }
 
 static bool is_stable(void *state, const char *function, uint32_t length)
@@ -154,15 +162,12 @@ void rql_follow_free(struct rql_follow *f)
 
 /* ---- the rows ---- */
 
-static bool take_ids(int64_t **ids, uint64_t *count, const struct rql_batch *chunk)
+static bool take_ids(struct rql_follow *f, const struct rql_batch *chunk)
 {
-	int64_t *grown = realloc(*ids, (*count + chunk->rows + 1) * sizeof *grown);
-	if (!grown)
-		return false;
-	memcpy(grown + *count, chunk->columns[0].data, chunk->rows * sizeof *grown);
-	*ids = grown;
-	*count += chunk->rows;
-	return true;
+	struct rql_row_changes more = {0};
+	*(f->update ? &more.renewed : &more.gone) = chunk->columns[0].data;
+	*(f->update ? &more.renewed_count : &more.gone_count) = chunk->rows;
+	return rql_row_changes_add(&f->changes, &more);
 }
 
 static rql_status open_query(const struct rql_follow *f, struct rql_host_con *con, uint64_t most,
@@ -185,18 +190,16 @@ rql_status rql_follow_find(struct rql_follow *f, struct rql_host_con *con, struc
 {
 	const uint64_t share = f->structure->snapshot->rows / SHARE, all = RQL_FOLLOW_ROWS_MOST;
 	const uint64_t most = share < FEW_ROWS ? FEW_ROWS : share < all ? share : all;
-	int64_t **ids = f->update ? &f->changes.renewed : &f->changes.gone;
-	uint64_t *count = f->update ? &f->changes.renewed_count : &f->changes.gone_count;
 	struct rql_host_stmt *stmt = NULL;
 	struct rql_host_result *res = NULL;
 	struct rql_batch *chunk = NULL;
 	bool room = open_query(f, con, most, &stmt) == RQL_OK; /* what does not bind has aborted nothing */
 	rql_status status = room ? rql_host_execute(stmt, false, &res, err) : RQL_OK;
 	while (room && status == RQL_OK && (status = rql_host_fetch(res, &chunk, err)) == RQL_OK && chunk) {
-		room = take_ids(ids, count, chunk);
+		room = take_ids(f, chunk);
 		rql_batch_release(chunk);
 	}
-	f->found = room && status == RQL_OK && *count <= most;
+	f->found = room && status == RQL_OK && f->changes.gone_count + f->changes.renewed_count <= most;
 	rql_host_result_free(res);
 	rql_host_stmt_free(stmt);
 	return status;

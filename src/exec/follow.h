@@ -33,6 +33,9 @@ struct rql_follow_binds {
 char *rql_follow_condition(const char *sql, const struct rql_follow_form *form,
                            const struct rql_prepared_query *prepared, struct rql_follow_binds *out);
 
+/* What the host says: a question for one integer that ends where "= the name, in lower case" follows. 0: it has failed. */
+int64_t rql_follow_ask(struct rql_session *s, const char *question, const char *name);
+
 /* ---- the rows (follow.c) ---- */
 struct rql_follow {
 	struct rql_structure *structure; /* one that is to follow; its table is the statement's */

@@ -60,16 +60,10 @@ static bool is_in(const struct rql_write_set *set, const char *name)
 /* Does the name mean this table, whatever the search path says? */
 static bool is_only_one(struct rql_session *s, const char *name)
 {
-	struct rql_strbuf sql = {0};
-	int64_t count = 0;
-	rql_strbuf_put(&sql, "SELECT system.main.count(*) FROM (SELECT table_name AS n FROM system.main.duckdb_tables() "
-	                     "UNION ALL SELECT view_name FROM system.main.duckdb_views()) WHERE system.main.lower(n) = "
-	                     "system.main.lower(");
-	rql_strbuf_put_literal(&sql, name, strlen(name));
-	rql_strbuf_put(&sql, ")");
-	const bool good = !sql.failed && rql_host_query_int(s->host, rql_strbuf_text(&sql), &count, NULL) == RQL_OK;
-	rql_strbuf_free(&sql);
-	return good && count == 1;
+	return rql_follow_ask(s,
+	                      "SELECT system.main.count(*) FROM (SELECT table_name AS n FROM system.main.duckdb_tables() "
+	                      "UNION ALL SELECT view_name FROM system.main.duckdb_views()) WHERE system.main.lower(n)",
+	                      name) == 1;
 }
 
 /* The table of a statement that can be followed, noted when it is new. `written`: earlier statements have changed it, of
