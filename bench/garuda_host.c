@@ -14,7 +14,6 @@
 
 #define CHUNKS 8u /* that a side lies in, each a buffer for its keys and its values */
 #define LINK_BYTES (UINT64_C(1) << 28)
-#define COPY_BYTES (UINT64_C(1) << 20)
 
 enum { KEYS, VALUES, COLUMNS };
 
@@ -86,27 +85,7 @@ static rql_status move_out(struct host_join *h, struct rql_error *err)
 
 /* ---- what the join reads and writes ---- */
 
-struct copy {
-	uint8_t *to;
-	const uint8_t *from;
-	uint64_t bytes;
-};
-
-static void copy_piece(void *state, uint64_t index, unsigned worker)
-{
-	const struct copy *copy = state;
-	const uint64_t first = index * COPY_BYTES, left = copy->bytes - first;
-	(void)worker;
-	memcpy(copy->to + first, copy->from + first, left < COPY_BYTES ? left : COPY_BYTES);
-}
-
-static void copy_all(const struct host_join *h, void *to, const void *from, uint64_t bytes)
-{
-	struct copy copy = {to, from, bytes};
-	rql_pool_each(h->bench->device->pool, (bytes + COPY_BYTES - 1) / COPY_BYTES, copy_piece, &copy);
-}
-
-static rql_status next_rows(struct host_join *h, int side, struct rql_host_piece *piece)
+static rql_status next_rows(struct host_join *h, int side, struct rql_host_piece *piece, struct rql_error *err)
 {
 	const uint64_t in_chunk = h->at[side] % h->chunk, left = h->chunk - in_chunk;
 	struct rql_buffer *from = h->at[side] < h->rows ? h->in[side][h->at[side] / h->chunk] : NULL;
@@ -120,23 +99,21 @@ static rql_status next_rows(struct host_join *h, int side, struct rql_host_piece
 	}
 	struct rql_span *to[COLUMNS] = {&piece->keys, &piece->columns[0]};
 	for (int column = 0; column < COLUMNS && from; column++)
-		copy_all(h, (uint8_t *)to[column]->buffer->map + to[column]->offset,
-		         (const uint8_t *)from->map + spans[column].offset, piece->rows * 4);
+		RQL_TRY(rql_buffer_upload(to[column]->buffer, to[column]->offset,
+		                          (const uint8_t *)from->map + spans[column].offset, piece->rows * 4, err));
 	return RQL_OK;
 }
 
 static rql_status next_build(void *state, struct rql_device *device, struct rql_host_piece *piece, struct rql_error *err)
 {
 	(void)device;
-	(void)err;
-	return next_rows(state, 0, piece);
+	return next_rows(state, 0, piece, err);
 }
 
 static rql_status next_probe(void *state, struct rql_device *device, struct rql_host_piece *piece, struct rql_error *err)
 {
 	(void)device;
-	(void)err;
-	return next_rows(state, 1, piece);
+	return next_rows(state, 1, piece, err);
 }
 
 /* Memory for the next rows of the result: that of an earlier run, where it is large enough. */
@@ -186,8 +163,8 @@ static rql_status put_rows(void *state, const struct rql_host_piece *piece, stru
 	if (h->bench->options->staged) {
 		RQL_TRY(take_result(h, piece->rows, &r, err));
 		for (int side = 0; side < 2; side++)
-			copy_all(h, r->values[side], (const uint8_t *)piece->columns[side].buffer->map + piece->columns[side].offset,
-			         piece->rows * 4);
+			RQL_TRY(rql_buffer_download(piece->columns[side].buffer, piece->columns[side].offset, r->values[side],
+			                            piece->rows * 4, err));
 		r->rows = piece->rows;
 		return RQL_OK;
 	}

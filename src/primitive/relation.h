@@ -80,6 +80,11 @@ enum rql_join_kind {
 	 * without one. No bitmaps. */
 	RQL_JOIN_FULL,
 };
+/* Has its output rows of both sides? */
+static inline bool rql_join_gives_pairs(enum rql_join_kind kind)
+{
+	return kind == RQL_JOIN_INNER || kind == RQL_JOIN_LEFT || kind == RQL_JOIN_FULL;
+}
 /* A pair of rows with equal keys is a match only where all of them hold. Values are numbers without a sign; 0 is NULL, of
  * which nothing holds. REAL: the complement of a double's bits, 64 of them; -0 is 0, and NaN is one, the greatest. */
 #define RQL_JOIN_CONDITIONS 4u

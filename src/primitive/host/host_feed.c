@@ -8,8 +8,7 @@ struct rql_host_layout rql_host_layout_of(const struct rql_host_join *join, cons
 	const struct rql_host_side *sides[] = {&join->build, &join->probe};
 	for (int s = 0; s < 2; s++) {
 		const struct rql_host_shape *shape = &sides[s]->shape;
-		const bool pairs = join->kind != RQL_JOIN_SEMI && join->kind != RQL_JOIN_ANTI;
-		if (side ? sides[s] != side : s == 0 && !pairs)
+		if (side ? sides[s] != side : s == 0 && !rql_join_gives_pairs(join->kind))
 			continue;
 		for (uint32_t c = 0; c < shape->column_count; c++)
 			layout.bits[layout.count++] = shape->column_bits[c];
@@ -23,15 +22,21 @@ struct rql_host_layout rql_host_layout_of(const struct rql_host_join *join, cons
 
 struct rql_host_piece rql_host_piece_in(const struct rql_host_layout *layout, struct rql_buffer *buffer)
 {
-	struct rql_host_piece piece = {.keys = {buffer, layout->at[0]}};
+	struct rql_host_piece piece = {.rows = 0};
+	if (!buffer)
+		return piece;
+	piece.keys = (struct rql_span){buffer, layout->at[0]};
 	for (uint32_t c = 1; c < layout->count; c++)
 		piece.columns[c - 1] = (struct rql_span){buffer, layout->at[c]};
 	return piece;
 }
 
-static void *memory_at(const struct rql_span *span)
+struct rql_host_rows rql_host_rows_in(const struct rql_host_piece *piece, const struct rql_host_shape *shape)
 {
-	return span->buffer ? (uint8_t *)span->buffer->map + span->offset : NULL;
+	struct rql_host_rows rows = {.count = piece->rows, .keys = (uint8_t *)piece->keys.buffer->map + piece->keys.offset};
+	for (uint32_t c = 0; c < shape->column_count; c++)
+		rows.columns[c] = (uint8_t *)piece->columns[c].buffer->map + piece->columns[c].offset;
+	return rows;
 }
 
 rql_status rql_host_feed_next(struct rql_host_feed *feed, struct rql_device *device, uint64_t most,
@@ -43,12 +48,10 @@ rql_status rql_host_feed_next(struct rql_host_feed *feed, struct rql_device *dev
 		feed->at += piece->rows;
 		return RQL_OK;
 	}
-	struct rql_host_rows rows = {.count = feed->rows - feed->at < most ? feed->rows - feed->at : most,
-	                             .keys = memory_at(&piece->keys)};
-	for (uint32_t c = 0; c < feed->side->shape.column_count; c++)
-		rows.columns[c] = memory_at(&piece->columns[c]);
+	if (feed->rows - feed->at < most)
+		piece->rows = feed->rows - feed->at;
+	const struct rql_host_rows rows = rql_host_rows_in(piece, &feed->side->shape);
 	RQL_TRY(rql_host_store_read(feed->store, feed->part, feed->at, &rows, err));
-	piece->rows = rows.count;
 	feed->at += rows.count;
 	return RQL_OK;
 }

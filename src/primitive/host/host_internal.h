@@ -47,7 +47,10 @@ struct rql_host_layout {
 };
 struct rql_host_layout rql_host_layout_of(const struct rql_host_join *join, const struct rql_host_side *side,
                                           uint64_t rows);
+/* buffer NULL: a piece that lies nowhere yet. */
 struct rql_host_piece rql_host_piece_in(const struct rql_host_layout *layout, struct rql_buffer *buffer);
+/* Where the CPU finds a piece's rows. */
+struct rql_host_rows rql_host_rows_in(const struct rql_host_piece *piece, const struct rql_host_shape *shape);
 
 /* ---- a device at work ---- */
 #define RQL_HOST_FLIGHT 4u /* pieces between their way in and the sink */

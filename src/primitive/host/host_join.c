@@ -55,14 +55,6 @@ static rql_status store_new(const struct run *run, const struct rql_host_side *s
 	return rql_host_store_new(&spec, out, err);
 }
 
-static struct rql_host_rows rows_in(const struct rql_host_piece *piece, const struct rql_host_shape *shape)
-{
-	struct rql_host_rows rows = {.count = piece->rows, .keys = (uint8_t *)piece->keys.buffer->map + piece->keys.offset};
-	for (uint32_t c = 0; c < shape->column_count; c++)
-		rows.columns[c] = (uint8_t *)piece->columns[c].buffer->map + piece->columns[c].offset;
-	return rows;
-}
-
 static uint64_t read_rows(const struct rql_host_side *side)
 {
 	return READ_BYTES / rql_host_row_bytes(&side->shape) / 4 * 4;
@@ -70,18 +62,16 @@ static uint64_t read_rows(const struct rql_host_side *side)
 
 /* Pieces come in memory that the first device reaches, too. */
 static rql_status fill_store(const struct run *run, struct rql_host_feed *feed, struct rql_host_store *store,
-                             struct rql_buffer *staging, struct rql_error *err)
+                             const struct rql_host_layout *layout, struct rql_buffer *staging, struct rql_error *err)
 {
-	const struct rql_host_layout layout = rql_host_layout_of(run->join, feed->side, read_rows(feed->side));
+	const uint64_t most = read_rows(feed->side);
 	struct rql_progress *progress = run->join->progress;
 	while (!rql_host_feed_ended(feed)) {
-		struct rql_host_piece piece = {.rows = 0};
-		if (staging)
-			piece = rql_host_piece_in(&layout, staging);
-		RQL_TRY(rql_host_feed_next(feed, run->join->devices[0], read_rows(feed->side), &piece, err));
+		struct rql_host_piece piece = rql_host_piece_in(layout, staging);
+		RQL_TRY(rql_host_feed_next(feed, run->join->devices[0], most, &piece, err));
 		if (!piece.rows)
 			break;
-		const struct rql_host_rows rows = rows_in(&piece, &feed->side->shape);
+		const struct rql_host_rows rows = rql_host_rows_in(&piece, &feed->side->shape);
 		RQL_TRY(rql_host_store_add(store, &rows, err));
 		if (progress && atomic_load_explicit(&progress->cancel, memory_order_relaxed))
 			return rql_error_set(err, RQL_ERROR_INTERRUPTED, "INTERRUPT Error: Interrupted!");
@@ -93,12 +83,13 @@ static rql_status fill_store(const struct run *run, struct rql_host_feed *feed, 
 static rql_status partition(const struct run *run, struct rql_host_feed *feed, uint32_t bits, uint32_t used,
                             struct rql_host_store **out, struct rql_error *err)
 {
-	const uint64_t bytes = rql_host_layout_of(run->join, feed->side, read_rows(feed->side)).bytes;
+	const struct rql_host_layout layout = rql_host_layout_of(run->join, feed->side, read_rows(feed->side));
 	struct rql_buffer *staging = NULL;
 	RQL_TRY(store_new(run, feed->side, bits, used, out, err));
 	if (feed->store || !feed->side->in_place)
-		RQL_TRY(rql_buffer_new(run->join->devices[0], bytes, RQL_MEMORY_READBACK, "rows to be partitioned", &staging, err));
-	const rql_status status = fill_store(run, feed, *out, staging, err);
+		RQL_TRY(rql_buffer_new(run->join->devices[0], layout.bytes, RQL_MEMORY_READBACK, "rows to be partitioned", &staging,
+		                       err));
+	const rql_status status = fill_store(run, feed, *out, &layout, staging, err);
 	rql_buffer_free(staging);
 	return status;
 }
@@ -268,6 +259,7 @@ static rql_status partition_sides(struct run *run, struct rql_host_report *repor
 	const struct rql_host_side *sides[] = {&run->join->build, &run->join->probe};
 	const uint32_t bits = run->sizes.bits < RQL_HOST_PASS_BITS ? run->sizes.bits : RQL_HOST_PASS_BITS;
 	run->level = (struct level){.used = bits, .passes = 1, .above = UINT64_MAX};
+	report->passes = run->level.passes;
 	const uint64_t start = rql_now_ns();
 	rql_status status = RQL_OK;
 	for (int s = 0; s < 2 && status == RQL_OK; s++) {
@@ -306,7 +298,6 @@ rql_status rql_host_join_run(const struct rql_host_join *join, struct rql_host_r
 	rql_status status = run.sizes.bits ? partition_sides(&run, report, err) : RQL_OK;
 	if (status == RQL_OK)
 		status = run_devices(&run, report, err);
-	report->passes = report->passes || !run.sizes.bits ? report->passes : 1;
 	report->host_peak = rql_host_memory_peak(run.memory);
 	report->spilled_bytes = rql_host_memory_spilled(run.memory);
 	rql_host_store_free(run.level.store[0]);

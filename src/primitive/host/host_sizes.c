@@ -22,8 +22,7 @@ struct rql_join rql_host_relation(const struct rql_host_join *join, const struct
 	                            .build = {.count = sizes->build, .keys.buffer = keys},
 	                            .probe = {.count = sizes->piece, .keys.buffer = keys}};
 	const struct rql_host_layout layout = rql_host_layout_of(join, &join->build, sizes->build);
-	const bool pairs = join->kind != RQL_JOIN_SEMI && join->kind != RQL_JOIN_ANTI;
-	relation.build.column_count = pairs ? join->build.shape.column_count : 0;
+	relation.build.column_count = rql_join_gives_pairs(join->kind) ? join->build.shape.column_count : 0;
 	for (uint32_t c = 0; c < relation.build.column_count; c++)
 		relation.build.columns[c] = (struct rql_relation_column){.bits = join->build.shape.column_bits[c],
 		                                                         .in = {keys, layout.at[c + 1]}};

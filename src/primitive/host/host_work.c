@@ -129,21 +129,15 @@ static rql_status submit(struct rql_host_turn *turn, struct rql_commands *c, rql
 
 /* ---- the build side ---- */
 
-static void record_build_piece(const struct rql_host_worker *w, const struct rql_host_piece *piece, uint64_t first,
-                               struct rql_commands *c)
+/* So many rows of a piece, from row `first` of it on, to row `at` of a buffer. */
+static void record_columns(struct rql_commands *c, const struct rql_host_piece *piece, uint64_t first, uint64_t rows,
+                           const struct rql_host_layout *to, struct rql_buffer *buffer, uint64_t at)
 {
-	const struct rql_host_layout *to = &w->build_layout;
 	for (uint32_t i = 0; i < to->count; i++) {
 		const struct rql_span *from = i ? &piece->columns[i - 1] : &piece->keys;
 		const uint64_t bytes = to->bits[i] / 8;
-		rql_record_copy(c, from->buffer, from->offset, w->build, to->at[i] + first * bytes, piece->rows * bytes);
+		rql_record_copy(c, from->buffer, from->offset + first * bytes, buffer, to->at[i] + at * bytes, rows * bytes);
 	}
-}
-
-static struct rql_host_piece staged(const struct rql_host_layout *layout, struct rql_buffer *staging)
-{
-	const struct rql_host_piece none = {.rows = 0};
-	return staging ? rql_host_piece_in(layout, staging) : none;
 }
 
 /* As many rows as there is room for; w->relation.build.count becomes their number. */
@@ -152,7 +146,7 @@ static rql_status load_build(struct rql_host_worker *w, struct rql_host_feed *fe
 	uint64_t rows = 0;
 	for (uint32_t i = 0; rows < w->sizes.build && !rql_host_feed_ended(feed); i++) {
 		struct rql_host_turn *turn = &w->turn[i % 2];
-		struct rql_host_piece piece = staged(&w->piece_layout, w->slot[i % 2].staging);
+		struct rql_host_piece piece = rql_host_piece_in(&w->piece_layout, w->slot[i % 2].staging);
 		const uint64_t left = w->sizes.build - rows;
 		struct rql_commands *c;
 		RQL_TRY(wait_for(w, turn, err));
@@ -160,7 +154,7 @@ static rql_status load_build(struct rql_host_worker *w, struct rql_host_feed *fe
 		if (!piece.rows)
 			break;
 		RQL_TRY(rql_commands_new(w->device, RQL_COMMANDS_TIMED, &c, err));
-		record_build_piece(w, &piece, rows, c);
+		record_columns(c, &piece, 0, piece.rows, &w->build_layout, w->build, rows);
 		RQL_TRY(submit(turn, c, RQL_OK, err));
 		rows += piece.rows;
 	}
@@ -170,18 +164,17 @@ static rql_status load_build(struct rql_host_worker *w, struct rql_host_feed *fe
 }
 
 /* The join with the build side that is there, of a piece that lies in `in`. */
-static struct rql_join join_on(const struct rql_host_worker *w, const struct rql_buffer *in, struct rql_buffer *out,
+static struct rql_join join_on(const struct rql_host_worker *w, struct rql_buffer *in, struct rql_buffer *out,
                                struct rql_buffer *count, uint64_t rows)
 {
 	struct rql_join join = w->relation;
-	struct rql_buffer *from = (struct rql_buffer *)(uintptr_t)in;
 	uint32_t at = 1;
 	join.probe.count = rows;
-	join.probe.keys = (struct rql_span){from, w->probe_layout.at[0]};
+	join.probe.keys = (struct rql_span){in, w->probe_layout.at[0]};
 	for (uint32_t c = 0; c < join.build.column_count; c++)
 		join.build.columns[c].out = (struct rql_span){out, w->out_layout.at[at++]};
 	for (uint32_t c = 0; c < join.probe.column_count; c++) {
-		join.probe.columns[c].in = (struct rql_span){from, w->probe_layout.at[c + 1]};
+		join.probe.columns[c].in = (struct rql_span){in, w->probe_layout.at[c + 1]};
 		join.probe.columns[c].out = (struct rql_span){out, w->out_layout.at[at++]};
 	}
 	join.rows = (struct rql_span){count, 0};
@@ -229,7 +222,7 @@ static void add_going(const struct rql_host_worker *w, const struct rql_host_slo
 static rql_status make_room(struct rql_host_worker *w, struct rql_buffer *staging, struct rql_host_piece *result,
                             struct rql_error *err)
 {
-	*result = staged(&w->out_layout, staging);
+	*result = rql_host_piece_in(&w->out_layout, staging);
 	result->rows = w->sizes.out;
 	if (!w->join->room)
 		return RQL_OK;
@@ -289,20 +282,17 @@ static rql_status record_alone(struct rql_host_worker *w, const struct rql_host_
                                struct rql_error *err)
 {
 	const struct rql_join join = join_on(w, in, to->out, to->count, rows);
-	for (uint32_t i = 0; i < w->probe_layout.count; i++) {
-		const struct rql_span *from = i ? &slot->host.columns[i - 1] : &slot->host.keys;
-		const uint64_t bytes = w->probe_layout.bits[i] / 8;
-		rql_record_copy(c, from->buffer, from->offset + first * bytes, in, w->probe_layout.at[i], rows * bytes);
-	}
+	record_columns(c, &slot->host, first, rows, &w->probe_layout, in, 0);
 	w->report.probe_bytes += rows * rql_host_row_bytes(&w->join->probe.shape);
 	return rql_record_join(c, &join, err);
 }
 
-/* Rows [first, end) of a piece, in as many parts as their result needs. */
-static rql_status join_alone(struct rql_host_worker *w, const struct rql_host_slot *slot, uint64_t first, uint64_t end,
-                             struct rql_host_turn *in, struct rql_host_turn *to, struct rql_error *err)
+/* A piece's rows, in as many parts as their result needs. */
+static rql_status join_alone(struct rql_host_worker *w, const struct rql_host_slot *slot, struct rql_host_turn *in,
+                             struct rql_host_turn *to, struct rql_error *err)
 {
-	uint64_t rows = end - first, found;
+	const uint64_t end = slot->rows;
+	uint64_t first = 0, rows = end, found;
 	struct rql_commands *c;
 	while (first < end) {
 		rows = rows < end - first ? rows : end - first;
@@ -332,7 +322,7 @@ static rql_status repeat(struct rql_host_worker *w, uint64_t s, uint64_t found, 
 	w->report.repeated++;
 	w->most = fitting < w->most ? fitting : w->most; /* pieces to come are as dense, it seems */
 	w->most = w->most ? w->most : 4;
-	return join_alone(w, slot, 0, slot->rows, in, to, err);
+	return join_alone(w, slot, in, to, err);
 }
 
 /* ---- the stream ---- */
@@ -352,7 +342,7 @@ static rql_status fill(struct rql_host_worker *w, struct rql_host_feed *feed, st
                        struct rql_error *err)
 {
 	const uint64_t start = rql_now_ns();
-	slot->host = staged(&w->probe_layout, slot->staging);
+	slot->host = rql_host_piece_in(&w->probe_layout, slot->staging);
 	RQL_TRY(rql_host_feed_next(feed, w->device, w->most, &slot->host, err));
 	slot->rows = slot->host.rows;
 	w->report.pieces += slot->rows != 0;
@@ -453,7 +443,8 @@ rql_status rql_host_worker_join(struct rql_host_worker *w, struct rql_host_feed 
 	} while (build->store && !rql_host_feed_ended(build));
 	if (build->store || build->at < w->sizes.build)
 		return RQL_OK;
-	struct rql_host_piece more = staged(&w->piece_layout, w->slot[0].staging); /* the side said that it has so many */
+	/* The side said that it has so many. */
+	struct rql_host_piece more = rql_host_piece_in(&w->piece_layout, w->slot[0].staging);
 	RQL_TRY(rql_host_feed_next(build, w->device, w->sizes.piece, &more, err));
 	return more.rows ? rql_error_set(err, RQL_ERROR_INTERNAL, "a side of a join has more rows than it said") : RQL_OK;
 }

@@ -48,17 +48,13 @@ static const struct rql_kernel plan_kernel = KERNEL(raster_plan), losers_kernel 
 
 _Static_assert(sizeof(struct rql_raster_points) == 8 * (RQL_RASTER_POINTS_FAILED + 1), "raster_kernels.h has the same");
 
-static bool gives_pairs(const struct rql_raster_join *join)
-{
-	return join->kind == RQL_JOIN_INNER || join->kind == RQL_JOIN_LEFT || join->kind == RQL_JOIN_FULL;
-}
 static bool snakes(const struct rql_raster_join *join)
 {
 	return join->snake && join->kind == RQL_JOIN_INNER;
 }
 static bool counts_heights(const struct rql_raster_join *join)
 {
-	return snakes(join) || (gives_pairs(join) && join->cycles > 0);
+	return snakes(join) || (rql_join_gives_pairs(join->kind) && join->cycles > 0);
 }
 
 /* ---- sizes ---- */
@@ -197,7 +193,7 @@ static struct plan plan_of(const struct rql_raster_join *join)
 	plan.table = rql_temp_take(&at, 8 * RQL_RASTER_JOIN_TABLE);
 	for (uint32_t i = 0; i < 2; i++)
 		plan.lists[i] = rql_temp_take(&at, most_built(join) * 4);
-	if (gives_pairs(join)) {
+	if (rql_join_gives_pairs(join->kind)) {
 		plan.counts = rql_temp_take(&at, probed * 4);
 		plan.places = rql_temp_take(&at, probed * 8);
 	}
@@ -272,7 +268,7 @@ static rql_status check(const struct rql_raster_join *join, struct rql_error *er
 		return rql_error_set(err, RQL_ERROR_INTERNAL, "a join's images are not those of rql_raster_join_images");
 	RQL_TRY(rql_span_check(&join->build.keys, join->build.count, key_bytes, "build keys of a join", err));
 	RQL_TRY(rql_span_check(&join->probe.keys, join->probe.count, key_bytes, "probe keys of a join", err));
-	if (gives_pairs(join))
+	if (rql_join_gives_pairs(join->kind))
 		RQL_TRY(rql_span_check(&join->build_rows, join->capacity, 4, "build rows of a join", err));
 	RQL_TRY(rql_span_check(&join->probe_rows, join->capacity, 4, "probe rows of a join", err));
 	RQL_TRY(check_texts(join, err));
@@ -467,7 +463,7 @@ static rql_status probe_stack(const struct recorder *r)
 {
 	RQL_TRY(draw(r, &count_kernel, &r->args, RQL_RASTER_DRAW_PROBE, RQL_RASTER_MATCHES, 0, RQL_BLEND_ADD,
 	             RQL_RASTER_STACK, -1));
-	if (!gives_pairs(r->join))
+	if (!rql_join_gives_pairs(r->join->kind))
 		return RQL_OK;
 	RQL_TRY(dispatch(r, &places_kernel, &r->args, RQL_RASTER_GROUPS_PROBE, 0, RQL_RASTER_MATCHES, -1));
 	return draw(r, &probe_kernel, &r->args, RQL_RASTER_DRAW_PROBE, -1, 0, RQL_BLEND_OVERWRITE, RQL_RASTER_STACK, -1);
@@ -486,7 +482,7 @@ static rql_status flatten(const struct recorder *r)
 	RQL_TRY(draw(r, &flat_kernel, &args, RQL_RASTER_DRAW_FLAT, -1, 0, RQL_BLEND_OVERWRITE, RQL_RASTER_DENSE, -1));
 	RQL_TRY(draw(r, &walk_count_kernel, &args, RQL_RASTER_DRAW_WALK, RQL_RASTER_MATCHES, 0, RQL_BLEND_ADD,
 	             RQL_RASTER_DENSE, RQL_RASTER_BUILD_COUNTS));
-	if (!gives_pairs(r->join))
+	if (!rql_join_gives_pairs(r->join->kind))
 		return RQL_OK;
 	RQL_TRY(dispatch(r, &places_kernel, &args, RQL_RASTER_GROUPS_WALK, 0, RQL_RASTER_MATCHES, -1));
 	return draw(r, &walk_pairs_kernel, &args, RQL_RASTER_DRAW_WALK, -1, 0, RQL_BLEND_OVERWRITE, RQL_RASTER_DENSE,
@@ -546,7 +542,7 @@ static struct rql_raster_args args_of(const struct rql_raster_join *join, const 
 		.offset = (uint32_t)join->probe.count,
 		.dense_width = images[RQL_RASTER_DENSE]->spec.width,
 		.dense_rows = (uint32_t)most_built(join),
-		.flags = (join->has_null_key ? RQL_RASTER_HAS_NULL : 0) | (gives_pairs(join) ? RQL_RASTER_PAIRS : RQL_RASTER_DROPS_EQUAL) |
+		.flags = (join->has_null_key ? RQL_RASTER_HAS_NULL : 0) | (rql_join_gives_pairs(join->kind) ? RQL_RASTER_PAIRS : RQL_RASTER_DROPS_EQUAL) |
 	             (snakes(join) ? RQL_RASTER_SNAKE : 0) | (counts_heights(join) ? RQL_RASTER_STATISTICS : 0) |
 	             (join->kind == RQL_JOIN_SEMI ? RQL_RASTER_WANTS_MATCHED : 0) | (has_texts(join) ? RQL_RASTER_TEXTS : 0) |
 	             (join->kind == RQL_JOIN_FULL ? RQL_RASTER_FULL : 0) | (join->single ? RQL_RASTER_SINGLE : 0)};

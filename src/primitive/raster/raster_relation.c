@@ -21,11 +21,6 @@ static const char *refusal(const struct rql_join *join)
 	return NULL;
 }
 
-static bool gives_pairs(const struct rql_join *join)
-{
-	return join->kind == RQL_JOIN_INNER || join->kind == RQL_JOIN_LEFT || join->kind == RQL_JOIN_FULL;
-}
-
 void rql_raster_relation_lay(struct rql_raster_relation *relation, const struct rql_join *join)
 {
 	relation->join = *join;
@@ -103,7 +98,7 @@ rql_status rql_record_raster_relation(struct rql_commands *c, struct rql_raster_
 	pairs->probe_rows = rql_span_at(&join->temp, list_bytes(join));
 	pairs->temp = rql_span_at(&join->temp, 2 * list_bytes(join));
 	RQL_TRY(rql_record_raster_join(c, pairs, err));
-	if (gives_pairs(join))
+	if (rql_join_gives_pairs(join->kind))
 		RQL_TRY(gather_side(c, join, &join->build, &pairs->build_rows, err));
 	return gather_side(c, join, &join->probe, &pairs->probe_rows, err);
 }

@@ -39,14 +39,6 @@ uint rql_number(uint side, uint position)
 	return numbers == 0ul ? position : rql_u32s(numbers).at[position];
 }
 
-// Four bytes from byte `at` on, of which `left` are the text's, without touching a word that has none of them.
-uint rql_text_word(uint64_t bytes, uint at, uint left)
-{
-	uint shift = at % 4u * 8u, word = rql_u32s(bytes).at[at / 4u] >> shift;
-	if (shift != 0u && left > 4u - at % 4u)
-		word |= rql_u32s(bytes).at[at / 4u + 1u] << 32u - shift;
-	return left < 4u ? word & (1u << left * 8u) - 1u : word;
-}
 uvec2 rql_text(uint side, uint position)
 {
 	uint64_t starts = RQL_AT(RQL_RASTER_AT_TEXT_STARTS + side);

@@ -3,29 +3,18 @@
 // Floor: the bytes read once, 8 bytes a row written.
 #extension GL_GOOGLE_include_directive : require
 #include "device/kernel.glsl"
-#include "primitive/raster/raster_kernels.h"
+#include "primitive/raster/shaders/hash.glsl"
 #include "primitive/shaders/words.glsl"
 layout(local_size_x_id = 0) in;
 layout(push_constant, scalar) uniform rql_push { rql_raster_hash_args args; };
-
-uint mixed(uint h)
-{
-	h = (h ^ h >> 16u) * 0x7feb352du;
-	h = (h ^ h >> 15u) * 0x846ca68bu;
-	return h ^ h >> 16u;
-}
 
 // Two sums, one of them in other words, so that they do not collide together.
 uint64_t hash_of(uint first, uint length)
 {
 	uvec2 h = uvec2(0x9e3779b9u, 0x68bc21ebu) ^ length;
 	for (uint i = 0u; i < length; i += 4u) {
-		uint at = first + i, shift = at % 4u * 8u, left = length - i;
-		uint word = RQL_U32(args.bytes, at / 4u) >> shift;
-		if (shift != 0u && left > 4u - at % 4u)
-			word |= RQL_U32(args.bytes, at / 4u + 1u) << 32u - shift;
-		word = left < 4u ? word & (1u << left * 8u) - 1u : word;
-		h = uvec2(mixed(h.x ^ word), mixed(h.y + word * 0xc2b2ae3du) * 5u + h.x);
+		uint word = rql_text_word(args.bytes, first + i, length - i);
+		h = uvec2(rql_mix(h.x ^ word), rql_mix(h.y + word * 0xc2b2ae3du) * 5u + h.x);
 	}
 	return packUint2x32(h) & args.mask;
 }
