@@ -389,6 +389,11 @@ struct rql_map_keys {
 	struct rql_key_pair pair; /* two: as in struct rql_lookup */
 	bool hashed;
 };
+/* Places that a key may have. */
+static inline uint64_t rql_map_places(const struct rql_map_keys *k)
+{
+	return k->count > 1 ? (k->span[0] - 1) * k->pair.second_span + k->span[1] : k->span[0];
+}
 /* Fields that the column can have, with NULL's; 0: more than there may be numbers. The number of a row's payload is the sum
  * of its fields, each times the fields of the columns before. */
 static inline uint64_t rql_map_fields(const struct rql_store_column *c)

@@ -45,9 +45,8 @@ static bool lay_keys(const struct setting *s, const struct rql_columns_source *r
 	for (uint32_t k = 0; k < s->key_count; k++)
 		if (!common_range(&rows->form->columns[k], to[k], &out->least[k], &out->span[k]))
 			return false;
-	const uint64_t places = s->key_count > 1 ? (out->span[0] - 1) * s->on->pair.second_span + out->span[1] : out->span[0];
 	const uint32_t width = rows->form->column_count > s->key_count ? rql_map_width(numbers) : 0;
-	out->hashed = !rql_map_suits_arrays(places, width, rows->rows);
+	out->hashed = !rql_map_suits_arrays(rql_map_places(out), width, rows->rows);
 	return numbers != 0;
 }
 

@@ -366,13 +366,12 @@ static void lay_keys(struct rql_prepared *p)
 	const struct rql_map_keys *keys = &p->keys;
 	p->least = keys->least[0];
 	p->strides[0] = 1;
-	p->places = keys->span[0];
+	p->places = rql_map_places(keys);
 	if (keys->count == 1)
 		return;
 	p->least = rql_pair_key(&keys->pair, keys->least[0], keys->least[1]);
 	p->strides[0] = keys->pair.second_span;
 	p->strides[1] = 1;
-	p->places = (keys->span[0] - 1) * keys->pair.second_span + keys->span[1];
 }
 
 static rql_status prepare(const struct rql_request *request, struct rql_device *device, struct rql_prepared **out,

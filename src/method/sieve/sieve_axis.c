@@ -2,6 +2,7 @@
 #include "method/sieve/sieve_axis.h"
 
 #include <stdlib.h>
+#include "util/sort.h"
 
 #define VALUE_BITS 21u
 
@@ -35,20 +36,6 @@ void rql_sieve_axis_free(struct rql_sieve_axis *axis)
 	*axis = (struct rql_sieve_axis){0};
 }
 
-/* How many marks are below the key, or not above it. */
-static uint32_t marks_below(const struct rql_sieve_axis *axis, uint64_t key, bool or_equal)
-{
-	uint32_t low = 0, high = axis->mark_count;
-	while (low < high) {
-		const uint32_t middle = low + (high - low) / 2;
-		if (axis->marks[middle] < key || (or_equal && axis->marks[middle] == key))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 bool rql_sieve_axis_places(const struct rql_sieve_axis *axis, uint64_t least, uint64_t greatest, uint32_t *low,
                            uint32_t *high)
 {
@@ -67,8 +54,10 @@ bool rql_sieve_axis_places(const struct rql_sieve_axis *axis, uint64_t least, ui
 		return true;
 	}
 	/* All ranks up to a mark below `least` are below it; all from a mark above `greatest` on are above it. */
-	const uint32_t below = marks_below(axis, least, false), until = marks_below(axis, greatest, true);
-	*low = below ? (below - 1) * RQL_SIEVE_MARK + 1 : 0;
-	*high = until < axis->mark_count ? until * RQL_SIEVE_MARK - 1 : axis->size - 1;
+	const uint64_t below = rql_count_below(axis->marks, axis->mark_count, least);
+	const uint64_t until =
+		greatest < UINT64_MAX ? rql_count_below(axis->marks, axis->mark_count, greatest + 1) : axis->mark_count;
+	*low = below ? ((uint32_t)below - 1) * RQL_SIEVE_MARK + 1 : 0;
+	*high = until < axis->mark_count ? (uint32_t)until * RQL_SIEVE_MARK - 1 : axis->size - 1;
 	return *low <= *high;
 }

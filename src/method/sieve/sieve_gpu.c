@@ -11,10 +11,10 @@
 #define WORKGROUP 256u
 #define LINE_BYTES 64.0 /* of a row that is tested */
 /* What vectors take beside their bytes, of a row and predicate: a part of a scan's test of a row. Measured beside the
- * bytes, 10^8 rows of three predicates: 16 to 50 us on an H200, and 40 us on an H100 where blocks are put right in shared
- * memory. */
+ * bytes, 10^8 rows of three predicates: 16 to 50 us on an H200, and some 45 us where blocks are put right in shared
+ * memory (42 on an H100). */
 #define WORDS_PART 0.1
-#define BLOCKS_PART 0.13
+#define BLOCKS_PART 0.14
 #define OPEN_BYTES 6.0    /* of a row between a bound and its vector, by blocks */
 #define LISTED_BYTES (4 + 2 * LINE_BYTES) /* by positions: its number, its key and another one */
 #define MADE_PASSES 20.0 /* what a sort on the device moves, of the bytes that it leaves */
@@ -388,9 +388,8 @@ static const struct rql_stage_ops ops = {.place = place,
 /* Is a form's predicate refined as the request is? */
 static bool is_open_form(const struct rql_sieve_gpu *gpu, enum rql_sieve_refine form)
 {
-	const bool apart = rql_sieve_has_order(gpu->refine) || gpu->refine == RQL_SIEVE_BLOCKS ||
-	                   rql_sieve_is_traced(gpu->refine);
-	return apart && (form == gpu->refine || (form == RQL_SIEVE_AUTO && gpu->refine == gpu->unit->automatic));
+	return gpu->refine != RQL_SIEVE_VALUES &&
+	       (form == gpu->refine || (form == RQL_SIEVE_AUTO && gpu->refine == gpu->unit->automatic));
 }
 
 /* Predicates that are refined by themselves, and groups of three of them and what is left (RTScan 4.1.1, 4.4.5). */

@@ -111,14 +111,16 @@ static rql_status record_pass(const struct axis *a, const struct rql_sieve_axis 
 static rql_status record(const struct axis *a, const struct rql_sieve_axis *axis, struct rql_commands *c,
                          struct rql_error *err)
 {
-	const uint32_t numbers = rql_sieve_numbers(&a->places->snapshot->segments[a->places->segment]);
+	const struct rql_store_segment *segment = &a->places->snapshot->segments[a->places->segment];
+	const uint32_t numbers = rql_sieve_numbers(segment);
 	if (axis->kind == RQL_SIEVE_BY_VALUE || axis->kind == RQL_SIEVE_BY_BIN)
 		return record_pass(a, axis, axis->kind == RQL_SIEVE_BY_BIN ? RQL_SIEVE_PLACES_BINS : RQL_SIEVE_PLACES_VALUES,
 		                   numbers, c, err);
-	RQL_TRY(record_pass(a, axis, RQL_SIEVE_PLACES_NULL, numbers, c, err));
+	if (axis->size < segment->rows) /* some have no rank */
+		RQL_TRY(record_pass(a, axis, RQL_SIEVE_PLACES_NULL, numbers, c, err));
 	if (axis->size)
 		RQL_TRY(record_pass(a, axis, RQL_SIEVE_PLACES_RANKS, axis->size, c, err));
-	return record_pass(a, axis, RQL_SIEVE_PLACES_GAPS, numbers, c, err);
+	return numbers > segment->rows ? record_pass(a, axis, RQL_SIEVE_PLACES_GAPS, numbers, c, err) : RQL_OK;
 }
 
 static rql_status place_axis(struct axis *a, struct rql_sieve_axis *axis, struct rql_error *err)

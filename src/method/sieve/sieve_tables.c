@@ -35,6 +35,7 @@ static void put_spans(struct tables *t, const struct rql_sieve_shape *shape, con
                       struct rql_sieve_kernel_test *test)
 {
 	struct rql_sieve_kernel_span *to = extend(t, spans->count * sizeof(*to), &test->spans);
+	uint32_t asks = test->nulls ? RQL_SIEVE_BLOCKS_PLAIN : RQL_SIEVE_BLOCKS_ONE;
 	test->span_count = spans->count;
 	for (uint32_t s = 0; to && s < spans->count; s++) {
 		const struct rql_sieve_vectors low = rql_sieve_cut_vectors(shape, spans->spans[s].from);
@@ -46,7 +47,11 @@ static void put_spans(struct tables *t, const struct rql_sieve_shape *shape, con
 		                                       .to_second = high.second,
 		                                       .to_third = high.third,
 		                                       .sure = spans->spans[s].sure};
+		const bool any = spans->count > 1 || !spans->spans[s].sure || low.third != RQL_SIEVE_NO_ROW ||
+		                 high.third != RQL_SIEVE_NO_ROW;
+		asks = any ? RQL_SIEVE_BLOCKS_ANY : low.first != RQL_SIEVE_NO_ROW ? RQL_SIEVE_BLOCKS_PLAIN : asks;
 	}
+	t->gpu->asks = asks > t->gpu->asks ? asks : t->gpu->asks;
 }
 
 /* As distances from the least key; what lies outside all keys goes. */
@@ -98,18 +103,6 @@ static rql_status make_bound(struct tables *t, uint32_t segment, uint32_t predic
 	return rql_sieve_bound_make(&gpu->placed[at]->shape.bins, here, taking, axis, t->arena, &t->bounds[at], err);
 }
 
-/* What the pass by blocks asks for, for this test (RQL_SIEVE_BLOCKS_*). */
-static uint32_t asks_of(const struct rql_sieve_shape *shape, const struct rql_sieve_spans *spans, bool nulls)
-{
-	if (!spans->count)
-		return nulls ? RQL_SIEVE_BLOCKS_PLAIN : RQL_SIEVE_BLOCKS_ONE;
-	const struct rql_sieve_vectors low = rql_sieve_cut_vectors(shape, spans->spans[0].from);
-	const struct rql_sieve_vectors high = rql_sieve_cut_vectors(shape, spans->spans[0].to);
-	if (spans->count > 1 || !spans->spans[0].sure || low.third != RQL_SIEVE_NO_ROW || high.third != RQL_SIEVE_NO_ROW)
-		return RQL_SIEVE_BLOCKS_ANY;
-	return nulls || low.first != RQL_SIEVE_NO_ROW ? RQL_SIEVE_BLOCKS_PLAIN : RQL_SIEVE_BLOCKS_ONE;
-}
-
 /* first: as the first pass has it, which takes an open one's vectors as they are; else as rows are tested. */
 static rql_status put_test(struct tables *t, uint32_t segment, uint32_t predicate, bool first,
                            struct rql_sieve_kernel_test *to, struct rql_error *err)
@@ -138,9 +131,6 @@ static rql_status put_test(struct tables *t, uint32_t segment, uint32_t predicat
 		test.valid = test.vectors + (shape->highs + shape->lows) * vector;
 	if (here.nulls)
 		test.nulls = test.valid;
-	const uint32_t asks = asks_of(shape, &spans, here.nulls);
-	if (first && asks > t->gpu->asks)
-		t->gpu->asks = asks;
 	put_spans(t, shape, &spans, &test);
 	put_ranges(t, placed, &here, &test);
 	if (to)

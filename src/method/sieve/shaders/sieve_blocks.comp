@@ -69,9 +69,9 @@ uvec4 other_rows(const rql_sieve_kernel_test t, const uint lane, const uvec4 row
 // What vectors say of each test. Loads of all of them first; nothing waits between two.
 void read_vectors(const uint64_t tests, const uint count, const uint lane, const uvec4 rows, out uvec4 passed[TESTS])
 {
-	uvec4 from[TESTS], both[TESTS], null[TESTS];
+	uvec4 from[TESTS], both[TESTS];
 	[[unroll]] for (uint j = 0u; j < TESTS; j++) {
-		passed[j] = from[j] = both[j] = null[j] = uvec4(0u);
+		passed[j] = from[j] = both[j] = uvec4(0u);
 		if (j >= count)
 			continue;
 		const rql_sieve_kernel_test t = SieveTest(tests + uint64_t(j) * RQL_SIEVE_TEST_BYTES).v;
