@@ -196,31 +196,49 @@ static rql_status collapse_agg(struct collapsing *c, uint32_t a, struct rql_agg_
 
 /* ---- keys that are reals ---- */
 
-/* The key's codes with one for those that are equal; *parts is set where that is another one. NULL: out of memory. */
-static void *same_codes(const struct rql_slot *slot, struct rql_arena *arena, const struct rql_port *answer, bool *parts)
+static bool is_real_key(const struct rql_slot *slot)
 {
-	const uint64_t n = answer->group_count, least = (uint64_t)slot->least;
-	const uint64_t null = slot->wide ? slot->null_wide : slot->null_key == UINT32_MAX ? UINT64_MAX : slot->null_key;
-	const uint32_t *narrow = answer->keys[slot->key];
-	uint64_t *wide_same = slot->wide ? RQL_NEW_ARRAY(arena, uint64_t, n + 1) : NULL;
-	uint32_t *narrow_same = slot->wide ? NULL : RQL_NEW_ARRAY(arena, uint32_t, n + 1);
-	if (!wide_same && !narrow_same)
-		return NULL;
-	for (uint64_t g = 0; g < n; g++) {
-		const uint64_t code = wide_same ? answer->wide_keys[slot->key][g] : narrow[g];
-		const uint64_t same = code == null ? code : rql_real_code_same(least + code) - least;
-		*parts |= same != code;
-		if (wide_same)
-			wide_same[g] = same;
-		else
-			narrow_same[g] = (uint32_t)same;
-	}
-	return wide_same ? (void *)wide_same : (void *)narrow_same;
+	return slot->kind == RQL_SLOT_KEY && slot->of_real;
 }
 
-/* *alike: the answer's keys, in which equal ones are the same. *parts: some are not as they were. */
+/* A group's code, or the one that stands for all that are equal to it. */
+static uint64_t same_code(const struct rql_slot *slot, const struct rql_port *answer, uint64_t group, uint64_t *code)
+{
+	const uint64_t least = (uint64_t)slot->least;
+	*code = slot->wide ? answer->wide_keys[slot->key][group] : answer->keys[slot->key][group];
+	return *code == rql_slot_null_code(slot) ? *code : rql_real_code_same(least + *code) - least;
+}
+
+/* Is some key one of those that another stands for? Seldom: nothing is copied to see that. */
+static bool has_parts(const struct rql_leaf *leaf, const struct rql_port *answer)
+{
+	bool parts = false;
+	uint64_t code;
+	for (uint32_t i = 0; i < leaf->slot_count; i++)
+		for (uint64_t g = 0; is_real_key(&leaf->slots[i]) && g < answer->group_count && !parts; g++)
+			parts = same_code(&leaf->slots[i], answer, g, &code) != code;
+	return parts;
+}
+
+/* The key's codes with one for those that are equal. NULL: out of memory. */
+static void *same_codes(const struct rql_slot *slot, struct rql_arena *arena, const struct rql_port *answer)
+{
+	const uint64_t n = answer->group_count;
+	uint64_t code, *wide = slot->wide ? RQL_NEW_ARRAY(arena, uint64_t, n + 1) : NULL;
+	uint32_t *narrow = slot->wide ? NULL : RQL_NEW_ARRAY(arena, uint32_t, n + 1);
+	if (!wide && !narrow)
+		return NULL;
+	for (uint64_t g = 0; g < n; g++) {
+		const uint64_t same = same_code(slot, answer, g, &code);
+		if (wide)
+			wide[g] = same;
+		else
+			narrow[g] = (uint32_t)same;
+	}
+	return wide ? (void *)wide : (void *)narrow;
+}
 static rql_status make_alike(const struct rql_leaf *leaf, struct rql_arena *arena, const struct rql_port *answer,
-                             struct rql_port *alike, bool *parts, struct rql_error *err)
+                             struct rql_port *alike, struct rql_error *err)
 {
 	struct collapsing c = {.from = answer, .err = err};
 	const uint32_t keys = leaf->group_count + leaf->hidden_key;
@@ -228,7 +246,7 @@ static rql_status make_alike(const struct rql_leaf *leaf, struct rql_arena *aren
 	*alike = *answer;
 	for (uint32_t i = 0; i < leaf->slot_count; i++) {
 		const struct rql_slot *slot = &leaf->slots[i];
-		if (slot->kind != RQL_SLOT_KEY || !slot->of_real)
+		if (!is_real_key(slot))
 			continue;
 		if (!some) {
 			alike->keys = RQL_NEW_ARRAY(arena, uint32_t *, keys);
@@ -240,7 +258,7 @@ static rql_status make_alike(const struct rql_leaf *leaf, struct rql_arena *aren
 				memcpy(alike->wide_keys, answer->wide_keys, keys * sizeof(*alike->wide_keys));
 			some = true;
 		}
-		void *same = same_codes(slot, arena, answer, parts);
+		void *same = same_codes(slot, arena, answer);
 		if (!same)
 			return out_of_memory(&c);
 		if (slot->wide)
@@ -248,8 +266,7 @@ static rql_status make_alike(const struct rql_leaf *leaf, struct rql_arena *aren
 		else
 			alike->keys[slot->key] = same;
 	}
-	if (*parts)
-		alike->sorted_keys = 0; /* equal ones may lie apart */
+	alike->sorted_keys = 0; /* equal ones may lie apart */
 	return RQL_OK;
 }
 
@@ -314,12 +331,12 @@ rql_status rql_answer_put_together(const struct rql_leaf *leaf, struct rql_arena
 	                       .keys = leaf->group_count + leaf->hidden_key,
 	                       .arena = arena,
 	                       .err = err};
-	bool parts = false;
-	RQL_TRY(make_alike(leaf, arena, &from, alike, &parts, err));
-	if (!parts)
+	*alike = from;
+	if (!has_parts(leaf, &from))
 		return RQL_OK;
+	RQL_TRY(make_alike(leaf, arena, &from, alike, err));
 	RQL_TRY(collapse(&c, answer));
-	return make_alike(leaf, arena, answer, alike, &parts, err);
+	return leaf->hidden_key ? make_alike(leaf, arena, answer, alike, err) : RQL_OK; /* for rql_answer_collapse */
 }
 
 rql_status rql_answer_collapse(const struct rql_leaf *leaf, struct rql_arena *arena, const struct rql_port *answer,

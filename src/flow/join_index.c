@@ -11,11 +11,11 @@ static const struct rql_leaf_sorted *sorted_of(const struct joining *j)
 {
 	const struct rql_rowset *points = j->sides[j->build];
 	const struct rql_expr *point = j->keys.range.point;
-	const struct rql_leaf_sorted *sorted = j->keys.key_count || point->kind != RQL_EXPR_REF
-	                                           ? NULL
-	                                           : rql_leaf_sorted_by(points->whole, point->index);
-	const bool pays = sorted && sorted->rows == points->rows && rql_sorted_pays(sorted, (double)j->sides[!j->build]->rows);
-	return pays ? sorted : NULL;
+	if (j->keys.key_count || point->kind != RQL_EXPR_REF)
+		return NULL;
+	const double probes = (double)j->sides[!j->build]->rows;
+	const struct rql_leaf_sorted *sorted = rql_leaf_sorted_by(points->whole, point->index, probes);
+	return sorted && sorted->rows == points->rows ? sorted : NULL;
 }
 
 /* Without room for the index the rows are sorted. */

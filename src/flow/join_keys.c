@@ -189,11 +189,17 @@ bool rql_join_keys_find(struct rql_arena *arena, const struct rql_rel *rel, stru
 
 /* ---- for prices ---- */
 
-const struct rql_leaf_sorted *rql_leaf_sorted_by(const struct rql_leaf *leaf, uint32_t column)
+/* A row that looks up costs in a part as much as eight rows that are sorted. */
+static bool pays(const struct rql_leaf_sorted *sorted, double probes)
+{
+	return probes * sorted->parts * 8 < (double)sorted->rows;
+}
+
+const struct rql_leaf_sorted *rql_leaf_sorted_by(const struct rql_leaf *leaf, uint32_t column, double probes)
 {
 	for (uint32_t i = 0; leaf && leaf->scan && i < leaf->scan->sorted_count; i++)
 		if (leaf->scan->sorted[i].column == column)
-			return &leaf->scan->sorted[i];
+			return pays(&leaf->scan->sorted[i], probes) ? &leaf->scan->sorted[i] : NULL;
 	return NULL;
 }
 

@@ -32,13 +32,9 @@ struct rql_join_way {
 	uint32_t column;
 };
 struct rql_join_way rql_join_way_of(const struct rql_rel *rel);
-/* The index that has the leaf's rows in the order of the column; NULL: none has. leaf may be NULL. */
-const struct rql_leaf_sorted *rql_leaf_sorted_by(const struct rql_leaf *leaf, uint32_t column);
-/* Rows that look up, each in all parts of the index, against rows that would be sorted. */
-static inline bool rql_sorted_pays(const struct rql_leaf_sorted *sorted, double probes)
-{
-	return probes * sorted->parts * 8 < (double)sorted->rows;
-}
+/* The index in whose order of the column `probes` rows look up, each in all of its parts. NULL: none has it, or the leaf's
+ * rows are better sorted. leaf may be NULL. */
+const struct rql_leaf_sorted *rql_leaf_sorted_by(const struct rql_leaf *leaf, uint32_t column, double probes);
 /* Can the groups of an aggregate over such a join be made without its pairs, from the rows of one side (aggregate_ranges.c)? */
 bool rql_ranges_keep(const struct rql_rel *rel, const struct rql_rel *join, unsigned *keeper);
 /* Pairs of a join with neither are tried one by one, up to so many. */

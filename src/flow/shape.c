@@ -229,7 +229,7 @@ static rql_status reals_of_key(struct shaping *s, const struct rql_slot *slot, s
 	const uint64_t n = s->answer->group_count;
 	const uint32_t *codes = s->answer->keys[slot->key];
 	const uint64_t *wide = slot->wide ? s->answer->wide_keys[slot->key] : NULL;
-	const uint64_t null = slot->wide ? slot->null_wide : slot->null_key == UINT32_MAX ? UINT64_MAX : slot->null_key;
+	const uint64_t null = rql_slot_null_code(slot);
 	double *real = RQL_NEW_ARRAY(s->arena, double, n);
 	uint64_t *valid = RQL_NEW_ARRAY(s->arena, uint64_t, n / 64 + 1);
 	if (!real || !valid)

@@ -51,5 +51,10 @@ struct rql_slot {
 	bool narrow; /* AVG of a two-byte argument: DuckDB divides doubles there, long doubles elsewhere */
 	bool real;   /* the terms' measure is REAL (then there is one term, of coefficient 1) */
 };
+/* NULL's code among those of a key without values; UINT64_MAX: it has none. */
+static inline uint64_t rql_slot_null_code(const struct rql_slot *s)
+{
+	return s->wide ? s->null_wide : s->null_key == UINT32_MAX ? UINT64_MAX : s->null_key;
+}
 
 #endif

@@ -307,8 +307,8 @@ static void put_index(struct rql_strbuf *out, const struct rql_operator *op)
 		return;
 	const struct rql_join_way way = rql_join_way_of(op->rel);
 	const struct rql_leaf_sorted *sorted =
-		way.column == RQL_NO_ROW ? NULL : rql_leaf_sorted_by(op->inputs[way.points]->leaf, way.column);
-	if (sorted && rql_sorted_pays(sorted, op->inputs[!way.points]->rows))
+		rql_leaf_sorted_by(op->inputs[way.points]->leaf, way.column, op->inputs[!way.points]->rows);
+	if (sorted)
 		rql_strbuf_printf(out, " in index %s", sorted->index);
 }
 

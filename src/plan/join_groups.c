@@ -116,7 +116,7 @@ static rql_status key_column(struct forming *f, const struct rql_slot *slot, str
 	if (slot->values)
 		return coded_key(f, key, slot, column, out);
 	const rql_int128 keys = slot->wide ? (rql_int128)key->wide_count : (rql_int128)key->key_count;
-	out->null_key = slot->wide ? slot->null_wide : slot->null_key == RQL_NONE ? UINT64_MAX : slot->null_key;
+	out->null_key = rql_slot_null_code(slot);
 	column->of.kind = RQL_STORE_INTEGER;
 	column->nullable = out->null_key != UINT64_MAX;
 	column->of.least = slot->least;

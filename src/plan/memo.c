@@ -45,19 +45,11 @@ struct rql_memo {
 
 static struct group *group_of(struct rql_memo *m, const struct rql_rel *rel, const struct rql_known_cte *ctes);
 
-static const struct rql_leaf *leaf_of(const struct rql_memo *m, const struct rql_rel *rel)
-{
-	for (uint32_t i = 0; i < m->spec->nodes->leaf_count; i++)
-		if (m->spec->nodes->leaves[i].rel == rel)
-			return &m->spec->nodes->leaves[i];
-	return NULL;
-}
-
 static bool has_leaf_below(const struct rql_memo *m, const struct rql_rel *rel)
 {
 	bool has = false;
 	for (uint32_t i = 0; i < rel->child_count && !has; i++)
-		has = leaf_of(m, rel->children[i]) || rql_plan_alternative(m->spec->nodes, rel->children[i]) ||
+		has = rql_plan_leaf_of(m->spec->nodes, rel->children[i]) || rql_plan_alternative(m->spec->nodes, rel->children[i]) ||
 		      has_leaf_below(m, rel->children[i]);
 	return has;
 }
@@ -244,7 +236,7 @@ static struct group *group_of(struct rql_memo *m, const struct rql_rel *rel, con
 	m->failed |= !g;
 	if (!g)
 		return NULL;
-	*g = (struct group){.rel = rel, .ctes = ctes, .leaf = leaf_of(m, rel)};
+	*g = (struct group){.rel = rel, .ctes = ctes, .leaf = rql_plan_leaf_of(m->spec->nodes, rel)};
 	const struct rql_rel *as = rql_plan_alternative(m->spec->nodes, rel);
 	if (as && !(g->as = group_of(m, as, ctes)))
 		return NULL;

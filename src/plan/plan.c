@@ -127,10 +127,7 @@ static rql_status count_tables(struct rql_planning *p, const struct rql_rel *rel
 {
 	struct rql_error why = {0};
 	uint64_t rows;
-	for (uint32_t i = 0; i < p->nodes->leaf_count; i++)
-		if (p->nodes->leaves[i].rel == rel)
-			return RQL_OK;
-	if (rql_plan_alternative(p->nodes, rel))
+	if (rql_plan_leaf_of(p->nodes, rel) || rql_plan_alternative(p->nodes, rel))
 		return RQL_OK;
 	if (rel->kind == RQL_REL_GET)
 		return rql_planning_swallow(p, rql_scan_table_rows(p, &rel->table, &rows, &why), &why, -1, NULL);

@@ -47,6 +47,14 @@ struct rql_plan_nodes {
 	struct rql_candidate *candidates;
 };
 
+static inline const struct rql_leaf *rql_plan_leaf_of(const struct rql_plan_nodes *nodes, const struct rql_rel *rel)
+{
+	for (uint32_t i = 0; i < nodes->leaf_count; i++)
+		if (nodes->leaves[i].rel == rel)
+			return &nodes->leaves[i];
+	return NULL;
+}
+
 static inline const struct rql_alternative *rql_plan_alternative_of(const struct rql_plan_nodes *nodes,
                                                                     const struct rql_rel *rel)
 {

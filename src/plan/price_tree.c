@@ -104,9 +104,9 @@ static double rows_of_table(const struct rql_known_rows *known, const struct rql
 
 double rql_expected_rows(const struct rql_known_rows *known, const struct rql_rel *rel)
 {
-	for (uint32_t i = 0; i < known->nodes->leaf_count; i++)
-		if (known->nodes->leaves[i].rel == rel)
-			return known->nodes->leaves[i].cost.rows_out;
+	const struct rql_leaf *leaf = rql_plan_leaf_of(known->nodes, rel);
+	if (leaf)
+		return leaf->cost.rows_out;
 	const struct rql_alternative *alternative = rql_plan_alternative_of(known->nodes, rel);
 	if (alternative && !(known->whole && alternative->host_ns > 0))
 		return rql_expected_rows(known, alternative->as);
@@ -170,11 +170,9 @@ static double rows_grouped(const struct rql_known_rows *known, const struct rql_
 static double by_index(const struct rql_known_rows *known, const struct rql_rel *rel, const struct rql_join_way *way,
                        double probes)
 {
-	const struct rql_leaf *leaf = NULL;
-	for (uint32_t i = 0; i < known->nodes->leaf_count && way->column != RQL_NO_ROW && !leaf; i++)
-		leaf = known->nodes->leaves[i].rel == rel->children[way->points] ? &known->nodes->leaves[i] : NULL;
-	const struct rql_leaf_sorted *sorted = rql_leaf_sorted_by(leaf, way->column);
-	return sorted && rql_sorted_pays(sorted, probes) ? probes * sorted->parts * LOOKED_UP_ROW : (double)INFINITY;
+	const struct rql_leaf *leaf = rql_plan_leaf_of(known->nodes, rel->children[way->points]);
+	const struct rql_leaf_sorted *sorted = rql_leaf_sorted_by(leaf, way->column, probes);
+	return sorted ? probes * sorted->parts * LOOKED_UP_ROW : (double)INFINITY;
 }
 
 static double join_work(const struct rql_known_rows *known, const struct rql_rel *rel, double left, double right)

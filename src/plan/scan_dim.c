@@ -32,7 +32,6 @@ struct making {
 	int32_t *payloads;
 	struct rql_map_part lying;    /* keys that are taken as they lie, instead of these */
 	struct rql_subplan_map keyed; /* lists of keys beside these, once they are found */
-	bool by_device; /* a GPU may make it: it has no payload of rows without a match */
 	bool null_key;
 	bool passing; /* the refusal: the next time it may be well again */
 	struct rql_distinct *distinct; /* NULL: no outputs, or a MARK's */
@@ -334,8 +333,9 @@ static rql_status ask_keyed(struct making *m, uint64_t *rows, bool *found, const
 {
 	/* A map holds a key once anyway. */
 	struct rql_rel *all = m->rel->kind == RQL_REL_DISTINCT ? m->rel->children[0] : m->rel;
-	RQL_TRY(rql_subplan_map(m->p, all, m->tree->key2 ? 2 : 1, m->by_device ? m->at : NULL, &m->keyed, found, how,
-	                        m->err));
+	const struct rql_block_side *side = m->tree->side;
+	const bool by_device = !side || side->kind != RQL_SIDE_LEFT; /* there is no payload of rows without a match */
+	RQL_TRY(rql_subplan_map(m->p, all, m->tree->key2 ? 2 : 1, by_device ? m->at : NULL, &m->keyed, found, how, m->err));
 	if (!*found)
 		return RQL_OK;
 	if (m->keyed.made)
@@ -610,7 +610,6 @@ static rql_status make(struct making *m, struct rql_arena *arena, struct rql_sca
 	const struct rql_block_side *side = m->tree->side;
 	bool left = side && side->kind == RQL_SIDE_LEFT, mark = side && side->kind == RQL_SIDE_MARK;
 	m->unique = key_output(m);
-	m->by_device = !left;
 	if (m->tree->outputs.count && !mark && !m->unique)
 		RQL_TRY(make_distinct(m));
 	if (left)

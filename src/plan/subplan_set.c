@@ -4,7 +4,6 @@
  *
  * Keys are one or two columns that are integers on both sides. Keys that are codes, and outputs of more than 2^20
  * combinations, are the CPU's (subplan.c). */
-#include <string.h>
 
 #include "plan/await.h"
 #include "plan/join.h"
@@ -129,25 +128,14 @@ static rql_status try_device(struct setting *s, struct rql_device *device)
 /* ---- what payloads stand for ---- */
 
 /* Of the output's column, for each field; 0 is NULL. */
-static void put_integer(struct rql_column *to, uint64_t i, rql_int128 value)
-{
-	const uint32_t bytes = rql_type_bytes(to->type);
-	memcpy((char *)to->data + i * bytes, &value, bytes); /* little-endian, as all that DuckDB runs on */
-}
-
 static void put_value(const struct rql_store_column *column, uint64_t field, struct rql_column *to, uint64_t i)
 {
-	const struct rql_dimension *codes = column->dimension;
-	const bool coded = column->kind == RQL_STORE_CODED;
-	if (!field || (coded && codes->has_null && !rql_column_valid(&codes->values, field - 1)))
-		return;
-	to->validity[i / 64] |= UINT64_C(1) << i % 64;
-	if (coded) {
-		const uint32_t bytes = rql_type_bytes(to->type);
-		memcpy((char *)to->data + i * bytes, (const char *)codes->values.data + (field - 1) * bytes, bytes);
-	} else {
-		put_integer(to, i, column->least + (rql_int128)(field - 1));
-	}
+	struct rql_value value = rql_value_null(to->type);
+	if (field && column->kind == RQL_STORE_CODED)
+		value = rql_column_get(&column->dimension->values, field - 1); /* it may have a NULL as well */
+	else if (field)
+		value = (struct rql_value){.type = to->type, .integer = column->least + (rql_int128)(field - 1)};
+	rql_column_put(to, i, &value);
 }
 
 /* One column of values: field number / stride % fields of each payload. Texts are the dictionary's still. */
@@ -163,8 +151,6 @@ static rql_status make_values(const struct setting *s, uint32_t output, uint64_t
 	to->validity = RQL_NEW_ARRAY(arena, uint64_t, count / 64 + 1u);
 	if (!to->data || !to->validity)
 		return rql_error_memory(s->p->err, count * sizeof(uint64_t), "a map");
-	memset(to->data, 0, (count + 1u) * (size_t)rql_type_bytes(to->type));
-	memset(to->validity, 0, (count / 64 + 1u) * sizeof *to->validity);
 	for (uint32_t i = 0; i < count; i++)
 		put_value(column, port->map_numbers[i] / stride % fields, to, i);
 	return RQL_OK;

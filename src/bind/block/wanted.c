@@ -171,7 +171,7 @@ static bool pass_project(struct wanting *w, const struct rql_rel *rel, bool *on)
 static uint64_t null_code(const struct wanting *w, const struct rql_slot *s)
 {
 	if (!s->values)
-		return s->wide ? s->null_wide : s->null_key == RQL_NONE ? UINT64_MAX : s->null_key;
+		return rql_slot_null_code(s);
 	const uint32_t count = w->request->groups[s->key].key_count;
 	return count && !rql_column_valid(s->values, count - 1) ? count - 1 : UINT64_MAX;
 }

@@ -190,10 +190,8 @@ static bool is_repeatable(const struct rql_expr *e)
 {
 	const bool aggregate = e->kind == RQL_EXPR_AGGREGATE;
 	bool same = aggregate ? rql_expr_is_plain_aggregate(e) : e->kind != RQL_EXPR_WINDOW;
-	for (uint32_t i = 0; i < e->child_count && same; i++) {
-		const enum rql_type_id type = e->children[i]->type.id;
-		same = is_repeatable(e->children[i]) && (!aggregate || (type != RQL_TYPE_FLOAT && type != RQL_TYPE_DOUBLE));
-	}
+	for (uint32_t i = 0; i < e->child_count && same; i++)
+		same = is_repeatable(e->children[i]) && !(aggregate && rql_type_is_real(e->children[i]->type));
 	return same;
 }
 

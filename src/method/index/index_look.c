@@ -97,7 +97,7 @@ static rql_status find_blocks(struct running *r, uint32_t s, struct rql_error *e
 		find_rows(r, s, mark_blocks);
 		if (r->found > r->most)
 			return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "the value has more rows than the plan is for");
-	} else if (status == RQL_ERROR_LIMIT || status == RQL_ERROR_MEMORY || status == RQL_ERROR_UNSUPPORTED) {
+	} else if (status == RQL_ERROR_LIMIT || status == RQL_ERROR_MEMORY) {
 		rql_error_clear(&why);
 		for (uint64_t b = segment->first_block; b < segment->first_block + segment->blocks; b++)
 			r->some[b / 64] |= UINT64_C(1) << b % 64;

@@ -39,7 +39,7 @@ uint32_t rql_index_points(const struct rql_prepared *p);
 
 /* ---- rows in the order of a column (index_order.c): the same parts of rql_method, for requests that want them ---- */
 bool rql_index_can_order(const struct rql_request *request);
-void rql_index_prepare_order(const struct rql_request *request, const struct rql_device *cpu, struct rql_prepared *out);
+void rql_index_prepare_order(const struct rql_request *request, struct rql_prepared *out);
 rql_status rql_index_order(const struct rql_prepared *p, struct rql_device *device, const struct rql_run *how,
                            struct rql_port *out, struct rql_error *err);
 

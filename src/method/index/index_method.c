@@ -276,7 +276,7 @@ static rql_status prepare(const struct rql_request *request, struct rql_device *
 	p->tests = calloc(2 * (size_t)request->conjunct_count, sizeof(*p->tests)); /* pairs have two */
 	rql_status status = p->tests ? RQL_OK : rql_error_memory(err, 0, "look-ups");
 	if (status == RQL_OK && request->wants == RQL_PORT_SORTED)
-		rql_index_prepare_order(request, device, p);
+		rql_index_prepare_order(request, p);
 	for (uint32_t c = 0; c < request->conjunct_count && status == RQL_OK; c++)
 		status = make_tests(p, &request->conjuncts[c], c + 1, err);
 	if (status == RQL_OK && !p->sorted)
@@ -312,7 +312,7 @@ static void price(const struct rql_prepared *p, const struct rql_device *device,
 	const struct rql_store_snapshot *snapshot = p->snapshot;
 	const bool room = has_room(p);
 	if (p->sorted) { /* who takes it pays for what is found */
-		*out = (struct rql_cost){.setup_ns = p->missing_rows * MAKE_ROW_NS, .rows_out = (double)snapshot->rows};
+		*out = (struct rql_cost){.rows_out = (double)snapshot->rows};
 		return;
 	}
 	const double each = rql_index_look_ups(p->tests, NULL, p->covered, p->pair);

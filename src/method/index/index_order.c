@@ -27,15 +27,10 @@ bool rql_index_can_order(const struct rql_request *request)
 	return !request->conjunct_count && !request->lookup_count && find_index(request);
 }
 
-void rql_index_prepare_order(const struct rql_request *request, const struct rql_device *cpu, struct rql_prepared *out)
+void rql_index_prepare_order(const struct rql_request *request, struct rql_prepared *out)
 {
 	out->sorted = true;
 	out->of = *find_index(request);
-	for (uint32_t s = 0; s < out->snapshot->segment_count; s++) {
-		const struct rql_store_segment *segment = &out->snapshot->segments[s];
-		const struct rql_index_of as = rql_index_auto(segment, &out->of, false, cpu);
-		out->missing_rows += rql_index_run_there(segment, &as, cpu) ? 0 : (double)segment->rows;
-	}
 }
 
 /* ---- the port ---- */

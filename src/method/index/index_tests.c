@@ -7,9 +7,6 @@
 
 #define WORDS RQL_ROWS_BLOCK_WORDS
 
-#define INT128_GREATEST ((rql_int128)(((rql_uint128)1 << 127) - 1))
-#define INT128_LEAST (-INT128_GREATEST - 1)
-
 uint32_t rql_index_test_column(const struct rql_store_snapshot *snapshot, const struct rql_conjunct *c)
 {
 	const bool program = c->test == RQL_TEST_IS_TRUE;
@@ -78,10 +75,11 @@ static rql_status take_codes(const struct rql_store_column *column, const uint64
 static rql_status take_range(const struct rql_store_column *column, rql_int128 least, rql_int128 greatest,
                              struct rql_index_test *out, struct rql_error *err)
 {
-	const bool coded = column->kind == RQL_STORE_CODED;
-	const rql_int128 low = coded ? 0 : INT128_LEAST, high = coded ? (rql_int128)codes_of(column) - 1 : INT128_GREATEST;
-	least = least < low ? low : least;
-	greatest = greatest > high ? high : greatest;
+	if (column->kind == RQL_STORE_CODED) {
+		const rql_int128 last = (rql_int128)codes_of(column) - 1;
+		least = least < 0 ? 0 : least;
+		greatest = greatest > last ? last : greatest;
+	}
 	RQL_TRY(new_ranges(out, 1, err));
 	out->count = least <= greatest;
 	out->ranges[0] = (struct rql_index_range){least, greatest};
@@ -134,17 +132,12 @@ static rql_status take_list(const struct rql_value_list *list, struct rql_index_
 	return RQL_OK;
 }
 
-static bool is_wide(const struct rql_store_column *column)
-{
-	return column->kind == RQL_STORE_INTEGER && column->wide;
-}
-
 rql_status rql_index_test_make(const struct rql_store_snapshot *snapshot, const struct rql_conjunct *c,
                                struct rql_index_test *out, struct rql_error *err)
 {
 	*out = (struct rql_index_test){.column = rql_index_test_column(snapshot, c), .point = c->point};
 	const struct rql_store_column *column = &snapshot->columns[out->column];
-	out->wide = is_wide(column);
+	out->wide = column->wide;
 	if (c->test == RQL_TEST_IN_CODES)
 		return take_codes(column, c->codes, out, err);
 	if (c->test == RQL_TEST_IN_RANGE)
@@ -160,7 +153,7 @@ rql_status rql_index_test_make_part(const struct rql_store_snapshot *snapshot, c
 	const uint32_t count = pairs->count;
 	const struct rql_value_list list = {.count = count, .values = pairs->values[part]};
 	*out = (struct rql_index_test){.column = pairs->columns[part], .pair = number, .paired_count = count};
-	out->wide = is_wide(&snapshot->columns[out->column]);
+	out->wide = snapshot->columns[out->column].wide;
 	RQL_TRY(take_list(&list, out, err));
 	const size_t bytes = ((size_t)count + 1) * sizeof(*out->paired);
 	if (!(out->paired = malloc(bytes)))
