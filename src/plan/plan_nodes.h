@@ -47,6 +47,7 @@ struct rql_plan_nodes {
 	struct rql_candidate *candidates;
 };
 
+/* NULL: the node is none. */
 static inline const struct rql_leaf *rql_plan_leaf_of(const struct rql_plan_nodes *nodes, const struct rql_rel *rel)
 {
 	for (uint32_t i = 0; i < nodes->leaf_count; i++)

@@ -166,7 +166,6 @@ static rql_status cut(struct cutting *c, struct rql_mem *mem, struct rql_sieve_c
 			memset(space->pieces_of[a], 0, c->sizes[a] * sizeof(*space->pieces_of[a]));
 	}
 	space->unit_x = unit_of(c);
-	out->rows = c->rows;
 	RQL_TRY(RQL_MEM_ARRAY(mem, out->starts, pieces + 1, err));
 	RQL_TRY(RQL_MEM_ARRAY(mem, out->places, pieces * c->axis_count + 1, err));
 	cut_cells(c, out);

@@ -6,7 +6,6 @@
 
 struct rql_sieve_cells {
 	uint32_t count;           /* pieces */
-	uint64_t rows;
 	uint32_t *starts;         /* [count + 1]: into order */
 	uint32_t *places;         /* [count][axis_count]: the bins; x times the space's pieces, plus its cell's piece */
 	struct rql_buffer *order; /* uint32_t[rows, and more]: rows of the segment, on the device */

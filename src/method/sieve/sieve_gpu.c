@@ -298,7 +298,7 @@ static rql_status record_all(struct rql_stage *stage, struct rql_stage_context *
 	const struct rql_sieve_gpu *gpu = gpu_of(stage);
 	const struct rql_sieve_context *x = (const struct rql_sieve_context *)base;
 	const uint64_t placed = rql_sieve_placed_count(gpu->p), spaces = gpu->p->snapshot->segment_count * gpu->group_count;
-	struct rql_use *uses = calloc(3 * placed + spaces + 3, sizeof(*uses));
+	struct rql_use *uses = calloc(3 * placed + 2 * spaces + 3, sizeof(*uses));
 	uint32_t count = 0;
 	if (!uses)
 		return rql_error_memory(err, placed * sizeof(*uses), "a query's commands");
@@ -323,8 +323,10 @@ static rql_status record_all(struct rql_stage *stage, struct rql_stage_context *
 		if (gpu->orders[i])
 			uses[count++] = (struct rql_use){gpu->orders[i]->rows, RQL_READ};
 	for (uint64_t i = 0; i < spaces; i++)
-		if (gpu->spaces[i]->cells)
+		if (gpu->spaces[i]->cells) {
 			uses[count++] = (struct rql_use){gpu->spaces[i]->cells, RQL_READ};
+			uses[count++] = (struct rql_use){gpu->spaces[i]->order, RQL_READ};
+		}
 	r.use_count = count;
 	if (status == RQL_OK && gpu->unit->record)
 		status = gpu->unit->record(&r, err);

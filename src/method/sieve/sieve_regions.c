@@ -165,7 +165,7 @@ static void emit_box(const struct visiting *v, const struct interval *box, uint3
 	const struct rql_sieve_space *s = v->space;
 	struct rql_sieve_kernel_region r = {.accel = s->accel->address,
 	                                    .cells = s->cells ? s->cells->address : 0,
-	                                    .order = s->cells ? s->cells->address + s->order_at : 0,
+	                                    .order = s->order ? s->order->address : 0,
 	                                    .part_primitives = (uint32_t)s->part_primitives};
 	const uint64_t rays = s->refine == RQL_SIEVE_RTC1    ? over_legs(s, box, &r)
 	                      : s->refine == RQL_SIEVE_CELLS ? over_cells(s, box, open, &r)

@@ -132,15 +132,6 @@ static rql_status build(struct making *m, struct rql_device *gpu, struct rql_err
 }
 
 /* ---- cells ---- */
-static rql_status copy_order(const struct making *m, struct rql_buffer *order, uint64_t rows, struct rql_device *gpu,
-                             struct rql_error *err)
-{
-	struct rql_commands *c = NULL;
-	RQL_TRY(rql_commands_new(gpu, 0, &c, err));
-	rql_record_copy(c, order, 0, m->space->cells, m->space->order_at, rows * sizeof(uint32_t));
-	return rql_commands_finish(c, RQL_OK, m->progress, NULL, err);
-}
-
 /* What the trace reads of cells, and the pieces' places instead of the rows' bins. */
 static rql_status keep_cells(struct making *m, const struct rql_sieve_cells *cells, struct rql_device *gpu,
                              struct rql_error *err)
@@ -148,11 +139,9 @@ static rql_status keep_cells(struct making *m, const struct rql_sieve_cells *cel
 	struct rql_sieve_space *s = m->space;
 	const uint64_t starts = (cells->count + UINT64_C(1)) * sizeof(*cells->starts);
 	const uint64_t places = (uint64_t)cells->count * m->axis_count * sizeof(*cells->places);
-	s->order_at = (starts + 255) / 256 * 256;
-	RQL_TRY(rql_buffer_new(gpu, s->order_at + cells->rows * sizeof(uint32_t), RQL_MEMORY_DEVICE,
-	                       "cells of a sieve's space", &s->cells, err));
+	s->order = cells->order;
+	RQL_TRY(rql_buffer_new(gpu, starts, RQL_MEMORY_DEVICE, "cells of a sieve's space", &s->cells, err));
 	RQL_TRY(rql_buffer_upload(s->cells, 0, cells->starts, starts, err));
-	RQL_TRY(copy_order(m, cells->order, cells->rows, gpu, err));
 	rql_buffer_free(m->placed);
 	m->placed = NULL;
 	RQL_TRY(rql_buffer_new(gpu, places, RQL_MEMORY_DEVICE, "places in a sieve's space", &m->placed, err));
@@ -166,9 +155,7 @@ static rql_status make_cells(struct making *m, struct rql_device *gpu, struct rq
 	struct rql_sieve_cells cells;
 	RQL_TRY(rql_sieve_cells_make(m->placed, &m->snapshot->segments[m->segment], gpu, m->progress, m->space, &m->mem,
 	                             &cells, err));
-	rql_status status = keep_cells(m, &cells, gpu, err);
-	rql_buffer_free(cells.order);
-	return status;
+	return keep_cells(m, &cells, gpu, err);
 }
 
 static rql_status fill(struct making *m, struct rql_device *gpu, struct rql_error *err)
@@ -195,6 +182,7 @@ static void destroy(struct rql_placement *placement)
 	struct rql_sieve_space *s = (struct rql_sieve_space *)placement;
 	rql_accel_free(s->accel);
 	rql_buffer_free(s->cells);
+	rql_buffer_free(s->order);
 	for (uint32_t a = 0; a < RQL_SIEVE_AXES; a++) {
 		rql_sieve_axis_free(&s->axes[a]);
 		free(s->pieces_of[a]);
@@ -222,7 +210,7 @@ static rql_status make(const struct rql_place *at, struct rql_device *device, vo
 		destroy(&s->placement);
 		return status;
 	}
-	s->placement.bytes = s->accel->bytes + (s->cells ? s->cells->bytes : 0);
+	s->placement.bytes = s->accel->bytes + (s->cells ? s->cells->bytes + s->order->bytes : 0);
 	*out = &s->placement;
 	return RQL_OK;
 }

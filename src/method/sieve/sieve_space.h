@@ -28,9 +28,8 @@ struct rql_sieve_space {
 	uint64_t part_primitives; /* of each part but the last */
 	/* RTC1: legs are `interval` long. RTC3, MATRIX: matrix.h. */
 	uint32_t interval, width, spacing, length;
-	/* CELLS: where each primitive's rows begin in the list behind, and rows of the segment. */
-	struct rql_buffer *cells;
-	uint64_t order_at;
+	/* CELLS: where each primitive's rows begin in `order`, rows of the segment. */
+	struct rql_buffer *cells, *order;
 	uint32_t pieces;                    /* of the fullest cell */
 	uint32_t *pieces_of[RQL_SIEVE_AXES]; /* by place of an axis: of the fullest cell there; malloc'ed */
 	float unit_x;
