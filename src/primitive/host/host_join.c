@@ -117,7 +117,7 @@ static rql_status join_again(struct thread *t, struct rql_host_feed feeds[2], ui
 }
 
 /* So many bits more make partitions of the build rows that fit. 0: they fit, or nothing makes them fit, as where nearly
- * all came through the last pass together: then they have one key. */
+ * all came through the last pass together: then they are taken for rows of one key. */
 static uint32_t bits_for(const struct rql_host_sizes *sizes, uint64_t rows, const struct level *level)
 {
 	const uint32_t left = RQL_HOST_HASH_BITS - level->used;
