@@ -152,9 +152,13 @@ static inline bool rql_sieve_has_order(enum rql_sieve_refine refine)
 {
 	return refine == RQL_SIEVE_POSITIONS || refine == RQL_SIEVE_DRAWN;
 }
+/* On a GPU, how ROWS are given (port.h): by what is expected, or always so. Lists where one pass finds the rows (VALUES,
+ * BLOCKS) and the unit is compute; else they are bitmaps. */
+enum rql_sieve_rows { RQL_SIEVE_ROWS_AUTO, RQL_SIEVE_ROWS_BITMAPS, RQL_SIEVE_ROWS_LISTS, RQL_SIEVE_ROWS_FORMS };
 struct rql_sieve_form {
 	uint32_t vectors, components;
 	enum rql_sieve_refine refine;
+	enum rql_sieve_rows rows;
 	/* MATRIX: how far rays are apart, and how far one's end is from the next one's start, in hundredths of a cube's
 	 * width (4.4.3). */
 	uint32_t interval, spacing;
@@ -339,6 +343,7 @@ struct rql_rows_source {
 	struct rql_prepared *prepared; /* of the same snapshot, on the same device */
 	double share;                  /* of the snapshot's rows: expected to be among them */
 	double blocks;                 /* that are expected to have some */
+	bool lists;                    /* GPU: they come as lists (port.h), whatever the run finds */
 };
 /* COLUMNS that come in. */
 struct rql_columns_source {

@@ -10,6 +10,7 @@
 #define RQL_SCAN_TEST_ROWS 32u
 #define RQL_SCAN_BLOCK_WORDS 128u
 #define RQL_SCAN_PLANE_STEP 512u /* bytes of a plane of a block */
+#define RQL_SCAN_LISTS_STEP 256u
 
 /* Where sums meet. */
 #define RQL_SCAN_MODE_SCALAR 0u /* one group: registers, then a row in shared memory, then the row */
@@ -126,8 +127,10 @@ struct rql_scan_args {
 	uint32_t set_words;
 	uint32_t visit;  /* 1 << visit neighbouring tiles are one workgroup's */
 	uint32_t copies; /* of groups' rows in shared memory */
-	uint32_t unused;
-	uint64_t under; /* ROWS that come in: uint32_t[blocks][RQL_SCAN_BLOCK_WORDS]. Not read by code of other requests */
+	/* ROWS that come in: uint32_t[blocks][RQL_SCAN_BLOCK_WORDS] at `under`, and their lists (method/rows_kernels.h) so many
+	 * times RQL_SCAN_LISTS_STEP bytes behind that. Not read by code of other requests. */
+	uint32_t lists;
+	uint64_t under;
 };
 RQL_KERNEL_STRUCT_SIZE(rql_scan_args, 128);
 

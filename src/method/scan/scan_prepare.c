@@ -775,6 +775,7 @@ static rql_status bind_under(struct binding *b)
 	scan->under = b->request->under.method != NULL;
 	scan->under_share = scan->under ? b->request->under.share : 1;
 	scan->under_blocks = scan->under ? b->request->under.blocks : (double)scan->snapshot->blocks;
+	scan->under_lists = scan->under && b->request->under.lists;
 	for (uint32_t p = 0; scan->under && p < scan->program_count; p++)
 		if (rql_program_can_fail(scan->programs[p].program))
 			return rql_error_set(b->err, RQL_ERROR_UNSUPPORTED, "an expression that can fail is not computed under ROWS");

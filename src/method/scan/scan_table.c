@@ -307,9 +307,10 @@ static rql_status put_segment(struct making *m, enum rql_store_match *matches, u
 		if (view->translate)
 			translated[i] = rql_scan_blob_put(&m->plan->blob, view->translate, view->stored_codes * sizeof(uint32_t));
 	}
+	const uint32_t steps = plan->scan->under_lists ? 0 : plan->scan->step_count; /* a list's rows know their block alone */
 	for (uint32_t block = 0; block < m->segment->blocks && !plan->blob.out_of_memory; block++) {
 		bool read = true;
-		for (uint32_t s = 0; s < plan->scan->step_count && read; s++) {
+		for (uint32_t s = 0; s < steps && read; s++) {
 			matches[s] = rql_scan_match(plan->scan, m->segment, block, s);
 			read = matches[s] != RQL_MATCH_NONE;
 		}
