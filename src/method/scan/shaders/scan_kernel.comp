@@ -704,18 +704,25 @@ uint tiles_of_item()
 	return RQL_SCAN_BLOCK_WORDS / WORDS / gl_SubgroupSize;
 }
 
+uint bits_of(uvec4 mask)
+{
+	ivec4 counts = bitCount(mask);
+	return uint(counts.x + counts.y + counts.z + counts.w);
+}
+
 // ---- ROWS as lists ----
-// A lane takes a quarter of a block's list at once, 16 bytes, so that a tile is as many blocks as a bitmap's has words.
+// A lane takes a quarter of a block's list at once, 16 bytes, so that a tile of 32 lanes is eight blocks.
 
 uint64_t quarter_at(uint quarter)
 {
 	return args.under + uint64_t(args.lists) * RQL_SCAN_LISTS_STEP + uint64_t(quarter) * (RQL_ROWS_LIST_BYTES / 4u);
 }
 
-// The rows of a quarter, two in a word, from the lowest half on; count: those that the block has. Its number of rows and
-// the list are on their way together.
-uvec4 listed_rows(uint quarter, out uint count)
+// The rows of a quarter, two in a word, from the lowest half on; count: those that the block has, whose entry of row 0
+// is `entry`. Its number of rows and the list are on their way together.
+uvec4 listed_rows(uint quarter, out uint entry, out uint count)
 {
+	entry = quarter / 4u << 12;
 	count = 0u;
 	if (quarter >= args.item_count * 4u)
 		return uvec4(0u);
@@ -770,18 +777,16 @@ void take_tiles(uint workgroup)
 			tile = next_full_tile(workgroup, tiles, full);
 		}
 		bool more = listed || tile < tiles; // else the lists are emptied
-		uint index = tile / per_item, first = tile % per_item * size * LANE_ROWS, count = 0u;
+		uint index = tile / per_item, first = tile % per_item * size * LANE_ROWS;
+		uint entry = index << 12 | first + lane * LANE_ROWS, count = 0u;
 		uint64_t item = args.items + uint64_t(index) * args.item_bytes;
-		uint entry = index << 12 | first + lane * LANE_ROWS;
 		uvec4 mask = uvec4(0u);
-		if (listed) {
-			mask = listed_rows(tile * size + lane, count);
-			entry = (tile * size + lane) / 4u << 12;
-		} else if (more) {
+		if (listed)
+			mask = listed_rows(tile * size + lane, entry, count);
+		else if (more)
 			mask = test_chunk(item, tile % per_item * size + lane);
-			ivec4 counts = bitCount(mask);
-			count = uint(counts.x + counts.y + counts.z + counts.w);
-		}
+		if (!listed)
+			count = bits_of(mask);
 		uint end = subgroupInclusiveAdd(count), rank = end - count, base = 0u, total = subgroupShuffle(end, size - 1u);
 		bool dense = !listed && total * 4u >= size * LANE_ROWS * 3u; // nearly all of them: each as it stands
 		if (dense)
@@ -790,10 +795,11 @@ void take_tiles(uint workgroup)
 		do {
 			uint n = size * LANE_ROWS, from = list_at, added = dense ? total : min(capacity - held, total - base);
 			if (!dense) {
+				uint stop = min(end, base + added), to = list_at + held - base;
 				if (listed)
-					put_listed(mask, entry, rank, min(end, base + added), list_at + held - base);
+					put_listed(mask, entry, rank, stop, to);
 				else
-					put_rows(mask, entry, rank, min(end, base + added), list_at + held - base);
+					put_rows(mask, entry, rank, stop, to);
 				held += added;
 				next_entries(more, list_at, second_at, held, waiting, from, n);
 			}
