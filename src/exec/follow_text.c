@@ -1,5 +1,5 @@
-/* The text of a DELETE or UPDATE that may be followed (follow.c): its form, whether its condition says the same of a
- * row whenever it is asked, and the condition with parameters that a query of its own can bind. */
+/* The text of a DELETE or UPDATE that may be followed (follow.c): its form, whether the condition of a plain one says
+ * the same of a row whenever it is asked, and the query for the row ids, with parameters of its own. */
 #include "exec/follow.h"
 
 #include <stdlib.h>
@@ -10,56 +10,128 @@
 static const struct rql_token none = {.kind = RQL_TOKEN_END};
 
 /* ---- the form ---- */
-/* A name without quotes inside. */
-static bool is_name(const char *sql, struct rql_token t)
+struct reader {
+	const char *sql;
+	uint32_t position;
+	struct rql_token token, before;
+};
+
+static void next(struct reader *r)
 {
-	return t.kind == RQL_TOKEN_WORD ||
-	       (t.kind == RQL_TOKEN_QUOTED_WORD && t.length > 2 && !memchr(sql + t.start + 1, '"', t.length - 2));
+	r->before = r->token;
+	r->token = rql_token_next(r->sql, &r->position);
 }
 
-/* The tokens from `t` to the end: WHERE at most once outside parentheses, and nothing else that brings other tables. */
-static bool find_condition(const char *sql, struct rql_token t, uint32_t *position, struct rql_follow_form *out)
+static bool is(const struct reader *r, const char *word)
 {
-	static const char *const others[] = {"FROM", "USING", "RETURNING", "LIMIT", "ORDER"};
-	uint32_t depth = 0;
-	bool where = false;
-	for (; t.kind != RQL_TOKEN_END; t = rql_token_next(sql, position)) {
-		const bool over = !depth && rql_token_is_symbol(sql, t, ';');
-		if (t.kind == RQL_TOKEN_BROKEN || (!where && !depth && RQL_TOKEN_IS_ANY(sql, t, others)))
+	return rql_token_is(r->sql, r->token, word);
+}
+
+static bool accept(struct reader *r, const char *word)
+{
+	const bool there = is(r, word);
+	if (there)
+		next(r);
+	return there;
+}
+
+static bool symbol(const struct reader *r, char c)
+{
+	return rql_token_is_symbol(r->sql, r->token, c);
+}
+
+static bool over(const struct reader *r)
+{
+	return r->token.kind == RQL_TOKEN_END || r->token.kind == RQL_TOKEN_BROKEN || symbol(r, ';');
+}
+
+static uint32_t end_of(struct rql_token t)
+{
+	return t.start + t.length;
+}
+
+static int step_of(const struct reader *r)
+{
+	return (symbol(r, '(') || symbol(r, '[') || symbol(r, '{')) - (symbol(r, ')') || symbol(r, ']') || symbol(r, '}'));
+}
+
+static bool is_identifier(const struct reader *r)
+{
+	return r->token.kind == RQL_TOKEN_WORD || r->token.kind == RQL_TOKEN_QUOTED_WORD;
+}
+
+/* name[.name[.name]] [[AS] alias], up to one of the words that may follow. */
+static bool read_table(struct reader *r, const char *const *ends, size_t count, struct rql_follow_form *out)
+{
+	out->table.start = r->token.start;
+	out->plain = true;
+	for (bool first = true; first || symbol(r, '.'); first = false) {
+		if (!first)
+			next(r);
+		out->plain = first;
+		if (!is_identifier(r))
 			return false;
-		if (over)
-			break;
-		depth += rql_token_is_symbol(sql, t, '(');
-		depth -= depth && rql_token_is_symbol(sql, t, ')');
-		if (!depth && !where && rql_token_is(sql, t, "WHERE")) {
-			where = true;
-			out->where = t.start;
-		}
-		out->end = t.start + t.length;
+		out->name = r->token;
+		next(r);
 	}
-	if (!where)
-		out->where = out->end;
-	return true;
+	const bool as = accept(r, "AS");
+	if (as || (!over(r) && !rql_token_is_any(r->sql, r->token, ends, count))) {
+		if (!is_identifier(r))
+			return false;
+		out->plain = false;
+		out->name = r->token;
+		next(r);
+	}
+	out->table.end = end_of(r->before);
+	return over(r) || rql_token_is_any(r->sql, r->token, ends, count);
+}
+
+/* SET ..., tables and the condition. Words of inner queries stand in parentheses. */
+static bool read_rest(struct reader *r, struct rql_follow_form *out)
+{
+	struct rql_follow_span *part = NULL, set = {0};
+	int depth = 0;
+	for (; r->token.kind != RQL_TOKEN_END; next(r)) {
+		struct rql_follow_span *begun = NULL;
+		if (r->token.kind == RQL_TOKEN_BROKEN)
+			return false;
+		if (!depth && (symbol(r, ';') || is(r, "RETURNING")))
+			break;
+		if (!depth && !part && (is(r, "SET") || (is(r, "USING") && !out->update)))
+			begun = is(r, "SET") ? &set : &out->others;
+		else if (!depth && part == &set && is(r, "FROM") && !rql_token_is(r->sql, r->before, "DISTINCT"))
+			begun = &out->others;
+		else if (!depth && part != &out->where && is(r, "WHERE"))
+			begun = &out->where;
+		depth += step_of(r);
+		if (begun) {
+			part = begun;
+			part->start = part->end = end_of(r->token);
+		} else if (!part) {
+			return false;
+		} else {
+			part->end = end_of(r->token);
+		}
+	}
+	out->plain = out->plain && out->others.start == out->others.end;
+	return depth == 0;
 }
 
 bool rql_follow_read(const char *sql, struct rql_follow_form *out)
 {
-	uint32_t position = 0;
-	struct rql_token t = rql_token_next(sql, &position);
-	*out = (struct rql_follow_form){.update = rql_token_is(sql, t, "UPDATE")};
-	if (!out->update && !rql_token_is(sql, t, "DELETE"))
+	static const char *const after_update[] = {"SET"}, *const after_delete[] = {"USING", "WHERE", "RETURNING"};
+	struct reader r = {.sql = sql, .before = none};
+	*out = (struct rql_follow_form){0};
+	if (rql_text_skip_with(sql, &r.position))
+		out->with.end = r.position;
+	next(&r);
+	out->update = accept(&r, "UPDATE");
+	if (!out->update && !(accept(&r, "DELETE") && accept(&r, "FROM")))
 		return false;
-	t = rql_token_next(sql, &position);
-	if (!out->update) {
-		if (!rql_token_is(sql, t, "FROM"))
-			return false;
-		t = rql_token_next(sql, &position);
-	}
-	if (!is_name(sql, t)) /* the write set has it */
+	if (out->update ? !read_table(&r, after_update, 1, out) : !read_table(&r, after_delete, 3, out))
 		return false;
-	t = rql_token_next(sql, &position);
-	const bool ends = t.kind == RQL_TOKEN_END || rql_token_is_symbol(sql, t, ';') || rql_token_is(sql, t, "WHERE");
-	return (out->update ? rql_token_is(sql, t, "SET") : ends) && find_condition(sql, t, &position, out);
+	out->plain = out->plain && !out->with.end;
+	return read_rest(&r, out);
 }
 
 static bool is_column(const char *sql, struct rql_token t, const struct rql_store_snapshot *snapshot)
@@ -77,7 +149,7 @@ static bool is_column(const char *sql, struct rql_token t, const struct rql_stor
 /* A name before a parenthesis that is neither an operator nor a function which says the same again. */
 static bool calls_unknown(const char *sql, struct rql_token name, const struct rql_follow_names *names)
 {
-	static const char *const before_parenthesis[] = {"WHERE", "AND", "OR", "NOT", "IN", "BETWEEN", "LIKE", "ILIKE", "FROM"};
+	static const char *const before_parenthesis[] = {"AND", "OR", "NOT", "IN", "BETWEEN", "LIKE", "ILIKE", "FROM"};
 	if (name.kind == RQL_TOKEN_WORD && RQL_TOKEN_IS_ANY(sql, name, before_parenthesis))
 		return false;
 	if (name.kind != RQL_TOKEN_WORD)
@@ -88,16 +160,16 @@ static bool calls_unknown(const char *sql, struct rql_token name, const struct r
 bool rql_follow_is_repeatable(const char *sql, const struct rql_follow_form *form,
                               const struct rql_follow_names *names)
 {
-	static const char *const words[] = {"WHERE", "AND", "OR", "NOT", "IN", "IS", "NULL", "BETWEEN", "TRUE", "FALSE",
+	static const char *const words[] = {"AND", "OR", "NOT", "IN", "IS", "NULL", "BETWEEN", "TRUE", "FALSE",
 	                                    "LIKE", "ILIKE", "DISTINCT", "FROM", "DATE", "TIMESTAMP", "TIME"};
 	static const char symbols[] = "()<>=!,+-*/%";
 	struct rql_token before = none, t;
-	for (uint32_t from = form->where; from < form->end; before = t) {
+	for (uint32_t from = form->where.start; from < form->where.end; before = t) {
 		t = rql_token_next(sql, &from);
 		const uint32_t behind = from;
 		uint32_t ahead = behind;
 		const bool word = t.kind == RQL_TOKEN_WORD, name = word || t.kind == RQL_TOKEN_QUOTED_WORD;
-		const bool called = behind < form->end && rql_token_is_symbol(sql, rql_token_next(sql, &ahead), '(');
+		const bool called = behind < form->where.end && rql_token_is_symbol(sql, rql_token_next(sql, &ahead), '(');
 		if (t.kind == RQL_TOKEN_END)
 			break;
 		if (t.kind == RQL_TOKEN_BROKEN || (t.kind == RQL_TOKEN_PARAMETER && !names->parameters))
@@ -115,35 +187,97 @@ bool rql_follow_is_repeatable(const char *sql, const struct rql_follow_form *for
 	return true;
 }
 
-char *rql_follow_condition(const char *sql, const struct rql_follow_form *form,
-                           const struct rql_prepared_query *prepared, struct rql_follow_binds *out)
+/* ---- the question ---- */
+struct writer {
+	const char *sql;
+	const struct rql_prepared_query *prepared;
+	struct rql_strbuf text, planned;
+	bool good, has_text; /* all parameters have values; ... that can be written */
+	struct rql_follow_question *out;
+};
+
+static void put_n(struct writer *w, const char *text, size_t length)
 {
-	struct rql_strbuf text = {0};
-	uint32_t position = 0, copied = form->where;
+	rql_strbuf_put_n(&w->text, text, length);
+	rql_strbuf_put_n(&w->planned, text, length);
+}
+
+static void put(struct writer *w, const char *text)
+{
+	put_n(w, text, strlen(text));
+}
+
+/* Its parameters are counted from the beginning of the statement. */
+static void put_span(struct writer *w, struct rql_follow_span span)
+{
+	uint32_t position = 0, copied = span.start;
 	uint64_t counter = 0;
-	bool good = true;
-	*out = (struct rql_follow_binds){0};
-	while (good) {
-		const struct rql_token t = rql_token_next(sql, &position);
-		if (t.kind == RQL_TOKEN_END || t.kind == RQL_TOKEN_BROKEN || t.start >= form->end)
+	while (w->good) {
+		const struct rql_token t = rql_token_next(w->sql, &position);
+		if (t.kind == RQL_TOKEN_END || t.kind == RQL_TOKEN_BROKEN || t.start >= span.end)
 			break;
 		if (t.kind != RQL_TOKEN_PARAMETER)
 			continue;
-		const uint64_t index = prepared ? rql_prepared_parameter_of(prepared, sql + t.start, t.length, &counter) : 0;
-		if (t.start < form->where)
+		const uint64_t index =
+			w->prepared ? rql_prepared_parameter_of(w->prepared, w->sql + t.start, t.length, &counter) : 0;
+		if (t.start < span.start)
 			continue;
-		const struct rql_value *value = index ? rql_prepared_value(prepared, index) : NULL;
-		good = value && out->count < RQL_FOLLOW_BINDS_MOST;
-		if (!good)
+		const struct rql_value *value = index ? rql_prepared_value(w->prepared, index) : NULL;
+		w->good = value && w->out->count < RQL_FOLLOW_BINDS_MOST;
+		if (!w->good)
 			break;
-		out->values[out->count++] = value;
-		rql_strbuf_put_n(&text, sql + copied, t.start - copied);
-		rql_strbuf_printf(&text, "$%u", out->count);
+		w->out->values[w->out->count++] = value;
+		put_n(w, w->sql + copied, t.start - copied);
+		rql_strbuf_printf(&w->text, "$%u", w->out->count);
+		w->has_text = w->has_text && rql_value_print(&w->planned, value);
 		copied = t.start + t.length;
 	}
-	rql_strbuf_put_n(&text, sql + copied, form->end - copied);
-	if (good)
-		return rql_strbuf_take(&text);
-	rql_strbuf_free(&text);
-	return NULL;
+	put_n(w, w->sql + copied, span.end - copied);
+}
+
+static void put_query(struct writer *w, const struct rql_follow_form *form, const char *table)
+{
+	put_span(w, form->with);
+	/* A row that several of the other tables' meet changes once. */
+	put(w, form->others.end > form->others.start ? " SELECT DISTINCT " : " SELECT ");
+	if (!form->plain) {
+		put_n(w, w->sql + form->name.start, form->name.length);
+		put(w, ".");
+	}
+	put(w, "rowid FROM ");
+	if (table)
+		put(w, table);
+	else
+		put_span(w, form->table);
+	if (form->others.end > form->others.start) {
+		put(w, "\n, ");
+		put_span(w, form->others);
+	}
+	if (form->where.end > form->where.start) {
+		put(w, "\nWHERE (");
+		put_span(w, form->where);
+		put(w, "\n)");
+	}
+}
+
+bool rql_follow_ask_rows(const char *sql, const struct rql_follow_form *form, const char *table,
+                         const struct rql_prepared_query *prepared, struct rql_follow_question *out)
+{
+	*out = (struct rql_follow_question){0};
+	struct writer w = {.sql = sql, .prepared = prepared, .good = true, .has_text = true, .out = out};
+	put_query(&w, form, table);
+	if (w.good)
+		out->text = rql_strbuf_take(&w.text);
+	if (w.has_text)
+		out->planned = rql_strbuf_take(&w.planned);
+	rql_strbuf_free(&w.text);
+	rql_strbuf_free(&w.planned);
+	return out->text != NULL;
+}
+
+void rql_follow_question_clear(struct rql_follow_question *question)
+{
+	free(question->text);
+	free(question->planned);
+	*question = (struct rql_follow_question){0};
 }

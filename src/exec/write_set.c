@@ -233,6 +233,8 @@ void rql_effects_of(const char *sql, enum rql_host_class kind, struct rql_effect
 {
 	*out = (struct rql_effects){0};
 	struct scan s = {.sql = sql};
+	if (kind == RQL_HOST_WRITE)
+		(void)rql_text_skip_with(sql, &s.position); /* or it begins with no verb: then it writes everything */
 	next(&s);
 	if (kind == RQL_HOST_WRITE) {
 		if (accept(&s, "COPY"))
