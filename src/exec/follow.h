@@ -69,6 +69,6 @@ struct rql_follow {
 	bool found;                      /* `changes` has all of them */
 	struct rql_row_changes changes;
 };
-#define RQL_FOLLOW_ROWS_MOST (1u << 17) /* changed by one statement, or in one transaction */
+#define RQL_FOLLOW_ROWS_MOST (1u << 20) /* changed by one statement, or in one transaction */
 
 #endif

@@ -92,6 +92,21 @@ static void inside(void **state)
 	close_session(&s);
 }
 
+/* More rows than are taken over at once. */
+static void many(void **state)
+{
+	(void)state;
+	struct session s = table_session(600000);
+	run(s.con, "BEGIN; UPDATE t SET a = -a, s = 'u' WHERE id % 5 = 1; DELETE FROM t WHERE id BETWEEN 1000 AND 29999; "
+	           "UPDATE t SET a = 3 WHERE id < 60000 AND id % 3 = 1; COMMIT");
+	takes_over(s.con, "29000 deleted, 122466 updated and 0 added rows");
+	run(s.con, "UPDATE t SET a = a + 1 WHERE id % 17 < 4");
+	takes_over(s.con, "0 deleted, 134354 updated and 0 added rows");
+	run(s.con, "UPDATE t SET a = a + 1 WHERE id % 3 = 0");
+	is_lost(s.con); /* a third of the table */
+	close_session(&s);
+}
+
 /* Rows of a key, or of a list, are deleted and inserted by an UPDATE. */
 static void moved(void **state)
 {
@@ -198,7 +213,7 @@ static const struct {
 	{"DELETE FROM t WHERE id IN (SELECT id FROM u LIMIT 3)", NULL},
 	{"DELETE FROM t WHERE id IN (SELECT id FROM t QUALIFY row_number() OVER (ORDER BY a) = 77)", NULL},
 	{"DELETE FROM t WHERE id > (SELECT sum(id::DOUBLE) / count(*) * 1.99 FROM t)", NULL},
-	{"DELETE FROM t WHERE id = any_of(100)", NULL},
+	{"DELETE FROM t WHERE id = any_of(0.5)", NULL},
 	{"UPDATE t SET a = 4 WHERE id IN (SELECT id FROM hidden WHERE r < 0.5)", NULL},
 };
 
@@ -368,7 +383,7 @@ int main(int argc, char **argv)
 		steps = (unsigned)strtoul(argv[1], NULL, 10);
 	if (argc > 2)
 		seed = strtoull(argv[2], NULL, 10);
-	const struct CMUnitTest tests[] = {cmocka_unit_test(inside), cmocka_unit_test(moved), cmocka_unit_test(functions),
+	const struct CMUnitTest tests[] = {cmocka_unit_test(inside), cmocka_unit_test(many), cmocka_unit_test(moved), cmocka_unit_test(functions),
 	                                   cmocka_unit_test(parameters), cmocka_unit_test(planned), cmocka_unit_test(connections)};
 	return cmocka_run_group_tests(tests, NULL, remove_scratch);
 }
