@@ -2,7 +2,7 @@
  * same transaction, so by the same snapshot, with the statement's own tables and condition:
  *
  *   [WITH ...] DELETE FROM t [USING ...] [WHERE ...]         SELECT t.rowid FROM t, ... WHERE ...
- *   [WITH ...] UPDATE t SET ... [FROM ...] [WHERE ...]
+ *   [WITH ...] UPDATE t SET ... [FROM ...] [WHERE ...]       TRUNCATE t
  *
  * The query must say the same when it is asked twice. The plain form, of one table and with a condition of nothing but
  * columns that are held, literals, parameters, operators and functions that are not volatile, is known by its tokens.
@@ -17,8 +17,8 @@
 #include <string.h>
 #include <strings.h>
 
-#define FEW_ROWS 1024u          /* changed by one statement of a table of any size; else */
-#define SHARE 4u                /* a part of it: what changes more is read faster as a whole */
+#define FEW_ROWS 1024u /* with other values, of a table of any size; else */
+#define SHARE 4u       /* a part of it: what changes more is read much faster as a whole */
 
 /* ---- who follows ---- */
 
@@ -174,10 +174,17 @@ static rql_status open_query(const struct rql_follow *f, struct rql_host_con *co
 	return status;
 }
 
-rql_status rql_follow_find(struct rql_follow *f, struct rql_host_con *con, struct rql_error *err)
+static uint64_t most_rows(const struct rql_follow *f)
 {
 	const uint64_t share = f->structure->snapshot->rows / SHARE, all = RQL_FOLLOW_ROWS_MOST;
-	const uint64_t most = share < FEW_ROWS ? FEW_ROWS : share < all ? share : all;
+	if (!f->update || share > all)
+		return all;
+	return share < FEW_ROWS ? FEW_ROWS : share;
+}
+
+rql_status rql_follow_find(struct rql_follow *f, struct rql_host_con *con, struct rql_error *err)
+{
+	const uint64_t most = most_rows(f);
 	struct rql_host_stmt *stmt = NULL;
 	struct rql_host_result *res = NULL;
 	struct rql_batch *chunk = NULL;

@@ -117,6 +117,14 @@ static bool read_rest(struct reader *r, struct rql_follow_form *out)
 	return depth == 0;
 }
 
+static bool read_delete(struct reader *r)
+{
+	if (!accept(r, "TRUNCATE"))
+		return accept(r, "DELETE") && accept(r, "FROM");
+	accept(r, "TABLE");
+	return true;
+}
+
 bool rql_follow_read(const char *sql, struct rql_follow_form *out)
 {
 	static const char *const after_update[] = {"SET"}, *const after_delete[] = {"USING", "WHERE", "RETURNING"};
@@ -126,7 +134,7 @@ bool rql_follow_read(const char *sql, struct rql_follow_form *out)
 		out->with.end = r.position;
 	next(&r);
 	out->update = accept(&r, "UPDATE");
-	if (!out->update && !(accept(&r, "DELETE") && accept(&r, "FROM")))
+	if (!out->update && !read_delete(&r))
 		return false;
 	if (out->update ? !read_table(&r, after_update, 1, out) : !read_table(&r, after_delete, 3, out))
 		return false;

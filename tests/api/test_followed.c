@@ -128,6 +128,11 @@ static void moved(void **state)
 	expect(s.con, "SELECT count(*) FROM t WHERE id = 8", "scan", "1\n");
 	run(s.con, "BEGIN; UPDATE t SET a = 6 WHERE id < 9; COMMIT");
 	takes_over(s.con, "0 deleted, 6 updated and 0 added rows");
+	/* What a conflict leaves out is no change. */
+	run(s.con, "INSERT OR IGNORE INTO t VALUES (8, 0, '', []), (7000, 1, 'y', []); WITH w AS (SELECT 8 AS k UNION ALL SELECT "
+	           "7001) INSERT INTO t SELECT k, 0, '', [] FROM w ON CONFLICT (id) DO NOTHING");
+	expect(s.con, SUMS " WHERE id IN (8, 7000, 7001)", "scan", "3|14009|7||y\n");
+	expect(s.con, "SELECT reason LIKE '2 added rows were appended%' FROM rayql_structures()", NULL, "true\n");
 	close_session(&s);
 }
 
