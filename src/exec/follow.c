@@ -2,7 +2,8 @@
  * same transaction, so by the same snapshot, with the statement's own tables and condition:
  *
  *   [WITH ...] DELETE FROM t [USING ...] [WHERE ...]         SELECT t.rowid FROM t, ... WHERE ...
- *   [WITH ...] UPDATE t SET ... [FROM ...] [WHERE ...]       TRUNCATE t
+ *   [WITH ...] UPDATE t SET ... [FROM ...] [WHERE ...]
+ *   TRUNCATE t         MERGE INTO t USING ... ON ...
  *
  * The query must say the same when it is asked twice. The plain form, of one table and with a condition of nothing but
  * columns that are held, literals, parameters, operators and functions that are not volatile, is known by its tokens.

@@ -16,6 +16,8 @@ struct rql_follow_form {
 	struct rql_follow_span table;  /* with its alias */
 	struct rql_follow_span others; /* behind USING or FROM */
 	struct rql_follow_span where;  /* the condition */
+	struct rql_follow_span also;   /* another one */
+	bool adds_only;                /* none of the rows that there are changes */
 	struct rql_token name;         /* that qualifies the table's columns */
 };
 /* False: it is of another form. */

@@ -117,6 +117,67 @@ static bool read_rest(struct reader *r, struct rql_follow_form *out)
 	return depth == 0;
 }
 
+/* ---- MERGE ---- */
+
+/* Up to one of the words, outside parentheses and CASE ... END. False: the text ends before. */
+static bool skip_to(struct reader *r, const char *const *words, size_t count, struct rql_follow_span *passed)
+{
+	int depth = 0, cases = 0;
+	passed->start = passed->end = r->token.start;
+	for (; r->token.kind != RQL_TOKEN_END && r->token.kind != RQL_TOKEN_BROKEN; next(r)) {
+		if (!depth && !cases && rql_token_is_any(r->sql, r->token, words, count))
+			return true;
+		depth += step_of(r);
+		cases += is(r, "CASE");
+		cases -= is(r, "END");
+		passed->end = end_of(r->token);
+	}
+	return false;
+}
+
+/* [NOT] MATCHED [BY TARGET] [AND condition] THEN action. *changes: rows that there are, of which there may be one kind. */
+static bool read_when(struct reader *r, bool *changes, struct rql_follow_form *out)
+{
+	static const char *const then[] = {"THEN"}, *const ends[] = {"WHEN", "RETURNING"};
+	struct rql_follow_span passed;
+	const bool absent = accept(r, "NOT");
+	if (!accept(r, "MATCHED") || (accept(r, "BY") && !(absent && accept(r, "TARGET"))))
+		return false;
+	const bool bound = accept(r, "AND");
+	if (!skip_to(r, then, 1, &passed) || (!bound && passed.end > passed.start))
+		return false;
+	next(r);
+	if (!absent) {
+		if (*changes || !(is(r, "UPDATE") || is(r, "DELETE")))
+			return false;
+		*changes = true;
+		out->update = is(r, "UPDATE");
+		out->also = bound ? passed : (struct rql_follow_span){0};
+	} else if (!is(r, "INSERT")) {
+		return false;
+	}
+	(void)skip_to(r, ends, 2, &passed);
+	return true;
+}
+
+/* INTO t USING source ON condition WHEN ...: what matches is UPDATEd or DELETEd, what does not is INSERTed. */
+static bool read_merge(struct reader *r, struct rql_follow_form *out)
+{
+	static const char *const using[] = {"USING"}, *const on[] = {"ON", "USING", "WHEN"}, *const when[] = {"ON", "WHEN"};
+	bool changes = false;
+	if (!accept(r, "INTO") || !read_table(r, using, 1, out) || !accept(r, "USING"))
+		return false;
+	if (!skip_to(r, on, 3, &out->others) || !accept(r, "ON") || !skip_to(r, when, 2, &out->where))
+		return false;
+	while (accept(r, "WHEN"))
+		if (!read_when(r, &changes, out))
+			return false;
+	out->plain = false;
+	out->adds_only = !changes;
+	return over(r) || is(r, "RETURNING");
+}
+
+/* ---- the verb ---- */
 static bool read_delete(struct reader *r)
 {
 	if (!accept(r, "TRUNCATE"))
@@ -133,6 +194,8 @@ bool rql_follow_read(const char *sql, struct rql_follow_form *out)
 	if (rql_text_skip_with(sql, &r.position))
 		out->with.end = r.position;
 	next(&r);
+	if (accept(&r, "MERGE"))
+		return read_merge(&r, out);
 	out->update = accept(&r, "UPDATE");
 	if (!out->update && !read_delete(&r))
 		return false;
@@ -266,6 +329,13 @@ static void put_query(struct writer *w, const struct rql_follow_form *form, cons
 		put_span(w, form->where);
 		put(w, "\n)");
 	}
+	if (form->also.end > form->also.start) {
+		put(w, "\nAND (");
+		put_span(w, form->also);
+		put(w, "\n)");
+	}
+	if (form->adds_only)
+		put(w, "\nAND false");
 }
 
 bool rql_follow_ask_rows(const char *sql, const struct rql_follow_form *form, const char *table,
