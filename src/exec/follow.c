@@ -3,7 +3,7 @@
  *
  *   [WITH ...] DELETE FROM t [USING ...] [WHERE ...]         SELECT t.rowid FROM t, ... WHERE ...
  *   [WITH ...] UPDATE t SET ... [FROM ...] [WHERE ...]
- *   TRUNCATE t         MERGE INTO t USING ... ON ...
+ *   TRUNCATE t         MERGE INTO t USING ... ON ...         INSERT INTO t ... ON CONFLICT DO UPDATE ...
  *
  * The query must say the same when it is asked twice. The plain form, of one table and with a condition of nothing but
  * columns that are held, literals, parameters, operators and functions that are not volatile, is known by its tokens.
@@ -81,8 +81,25 @@ static bool takes_plain(struct rql_follow *f, const struct rql_call *call, const
 	rql_table_name(f->structure->tables[0], &database, &schema, &table);
 	rql_put_qualified(&text, f->structure->database, schema, table);
 	const bool good =
-		!text.failed && rql_follow_ask_rows(call->sql, form, rql_strbuf_text(&text), call->prepared, &f->question);
+		!text.failed && rql_follow_ask_rows(call->sql, form, rql_strbuf_text(&text), NULL, call->prepared, &f->question);
 	rql_strbuf_free(&text);
+	return good;
+}
+
+/* The table of an upsert must be known before there is a plan. */
+static bool ask_rows(struct rql_follow *f, const struct rql_call *call, const struct rql_follow_form *form,
+                     const char *name)
+{
+	struct rql_session *s = call->s;
+	struct rql_follow_keys keys = {0};
+	if (!form->upsert)
+		return rql_follow_ask_rows(call->sql, form, NULL, NULL, call->prepared, &f->question);
+	struct rql_structure *structure = find_follower(s->db->catalog, name, NULL);
+	const bool good = structure && !rql_follow_has_namesakes(s) && !rql_follow_has_macro_operators(s) &&
+	                  rql_follow_keys_find(s, call->sql, form, structure->tables[0], &keys) &&
+	                  rql_follow_ask_rows(call->sql, form, NULL, &keys, call->prepared, &f->question);
+	rql_follow_keys_clear(&keys);
+	rql_structure_release(structure);
 	return good;
 }
 
@@ -93,8 +110,8 @@ static bool takes_planned(struct rql_follow *f, const struct rql_call *call, con
 	struct rql_session *s = call->s;
 	struct rql_table_ref table;
 	struct rql_arena *arena = rql_arena_new();
-	const bool good = arena && rql_follow_ask_rows(call->sql, form, NULL, call->prepared, &f->question) &&
-	                  f->question.planned && rql_follow_plan_is_repeatable(s, f->question.planned, arena, &table);
+	const bool good = arena && ask_rows(f, call, form, name) && f->question.planned &&
+	                  rql_follow_plan_is_repeatable(s, f->question.planned, arena, &table);
 	f->structure = good ? find_follower(s->db->catalog, name, &table) : NULL;
 	rql_arena_free(arena);
 	return f->structure != NULL;

@@ -18,11 +18,15 @@ struct rql_follow_form {
 	struct rql_follow_span where;  /* the condition */
 	struct rql_follow_span also;   /* another one */
 	bool adds_only;                /* none of the rows that there are changes */
+	bool upsert;                   /* INSERT that changes rows of the same key; `others` is its query */
+	struct rql_follow_span columns; /* of upsert: that are given; none: all */
+	struct rql_follow_span keys;    /* of upsert: by which rows are the same; none: the table's only ones */
 	struct rql_token name;         /* that qualifies the table's columns */
 };
 /* False: it is of another form. */
 bool rql_follow_read(const char *sql, struct rql_follow_form *out);
 
+/* ---- the question (follow_question.c) ---- */
 /* What names in a condition may be. */
 struct rql_follow_names {
 	const struct rql_store_snapshot *snapshot; /* columns */
@@ -42,10 +46,21 @@ struct rql_follow_question {
 	uint32_t count;
 	const struct rql_value *values[RQL_FOLLOW_BINDS_MOST]; /* borrowed from the prepared statement */
 };
-/* The query for the row ids. table: in the place of the form's; NULL: as it was written. prepared NULL: there are no
- * parameters. False: one has no value, they are too many, or out of memory. */
+/* Of an upsert (follow_keys.c): names of the columns that are given, and the condition over the two. */
+#define RQL_FOLLOW_OLD "rayql_old"
+#define RQL_FOLLOW_NEW "rayql_new"
+struct rql_follow_keys {
+	char *columns, *condition; /* malloc'ed */
+};
+/* False: it cannot be told. */
+bool rql_follow_keys_find(struct rql_session *s, const char *sql, const struct rql_follow_form *form,
+                          const struct rql_table *table, struct rql_follow_keys *out);
+void rql_follow_keys_clear(struct rql_follow_keys *keys);
+/* The query for the row ids. table: in the place of the form's; NULL: as it was written. keys: of an upsert, else NULL.
+ * prepared NULL: there are no parameters. False: one has no value, they are too many, or out of memory. */
 bool rql_follow_ask_rows(const char *sql, const struct rql_follow_form *form, const char *table,
-                         const struct rql_prepared_query *prepared, struct rql_follow_question *out);
+                         const struct rql_follow_keys *keys, const struct rql_prepared_query *prepared,
+                         struct rql_follow_question *out);
 void rql_follow_question_clear(struct rql_follow_question *question);
 
 /* ---- the plan (follow_plan.c) ---- */

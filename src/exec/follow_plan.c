@@ -1,8 +1,8 @@
 /* Does a query say the same whenever it is asked in one transaction? By the host's plan, in which views, macros and
  * aliases are what they stand for. All tables are the host's own, so the transaction's snapshot holds them. Operators
  * and functions must be known: their answers depend on nothing but the rows, in whatever order these come, so neither
- * on threads nor on the rest of a plan. That excludes LIMIT, windows and sums of FLOATs, and keys whose equal values can
- * be told apart (0.0 and -0.0). */
+ * on threads nor on the rest of a plan. That excludes LIMIT, windows and sums of FLOATs, and keys whose equal values
+ * can be told apart (0.0 and -0.0). */
 #include "exec/follow.h"
 
 #include <stdlib.h>

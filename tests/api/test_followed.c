@@ -1,4 +1,4 @@
-/* DELETE and UPDATE whose rows columns follow: of every form, inside transactions that are committed or rolled back, of one
+/* Statements whose rows columns follow: of every form, inside transactions that are committed or rolled back, of one
  * connection and of several at once, with functions and with parameters; and what is not followed.
  * test_followed [STEPS [SEED]] */
 #include "check.h"
@@ -128,9 +128,21 @@ static void moved(void **state)
 	expect(s.con, "SELECT count(*) FROM t WHERE id = 8", "scan", "1\n");
 	run(s.con, "BEGIN; UPDATE t SET a = 6 WHERE id < 9; COMMIT");
 	takes_over(s.con, "0 deleted, 6 updated and 0 added rows");
+	/* What is there already is found by the key that is inserted, as the column will have it. */
+	run(s.con, "INSERT OR REPLACE INTO t VALUES (11, 1, 'r', NULL), (8000, 2, 'r', NULL)");
+	takes_over(s.con, "1 deleted, 0 updated and 2 added rows");
+	run(s.con, "BEGIN; INSERT INTO t (a, id) SELECT 3, 12 + x FROM (VALUES (0), (900)) w(x) ON CONFLICT (id) DO UPDATE SET "
+	           "a = excluded.a; COMMIT");
+	takes_over(s.con, "0 deleted, 2 updated and 0 added rows");
+	run(s.con, "INSERT INTO t VALUES (13, 5, 's', NULL), (9001, 5, 's', NULL) ON CONFLICT DO UPDATE SET a = 99 RETURNING id");
+	takes_over(s.con, "1 deleted, 0 updated and 2 added rows");
+	run(s.con, "INSERT INTO t VALUES (14, 5, 's', NULL) ON CONFLICT DO UPDATE SET a = 99 WHERE t.a < 0");
+	is_lost(s.con);
+	run(s.con, "INSERT INTO t SELECT 30 + floor(random()), 1, '', NULL ON CONFLICT DO UPDATE SET a = 98");
+	is_lost(s.con);
 	/* What a conflict leaves out is no change. */
-	run(s.con, "INSERT OR IGNORE INTO t VALUES (8, 0, '', []), (7000, 1, 'y', []); WITH w AS (SELECT 8 AS k UNION ALL SELECT "
-	           "7001) INSERT INTO t SELECT k, 0, '', [] FROM w ON CONFLICT (id) DO NOTHING");
+	run(s.con, "INSERT OR IGNORE INTO t VALUES (8, 0, '', []), (7000, 1, 'y', []); WITH w AS (SELECT 8 AS k UNION ALL "
+	           "SELECT 7001) INSERT INTO t SELECT k, 0, '', [] FROM w ON CONFLICT (id) DO NOTHING");
 	expect(s.con, SUMS " WHERE id IN (8, 7000, 7001)", "scan", "3|14009|7||y\n");
 	expect(s.con, "SELECT reason LIKE '2 added rows were appended%' FROM rayql_structures()", NULL, "true\n");
 	close_session(&s);
@@ -196,6 +208,17 @@ static void parameters(void **state)
 		}
 		rayql_statement_free(stmt);
 	}
+	/* What a macro means is asked when the statement runs, of both. */
+	run(s.con, "CREATE TEMP MACRO picks(x, y) AS x = y");
+	assert_int_equal(rayql_prepare(s.con, "UPDATE t SET a = -77 WHERE picks(id, $1)", &stmt, &err), RAYQL_OK);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(rayql_bind_int64(stmt, 1, 3000), RAYQL_OK);
+		assert_int_equal(rayql_execute(stmt, &res, &err), RAYQL_OK);
+		rayql_result_free(res);
+		takes_over(s.con, "0 deleted, 1 updated and 0 added rows");
+		run(s.con, "CREATE OR REPLACE TEMP MACRO picks(x, y) AS x = y + 1");
+	}
+	rayql_statement_free(stmt);
 	close_session(&s);
 }
 
@@ -256,6 +279,7 @@ static void planned(void **state)
 
 /* ---- several connections ---- */
 #define CONNECTIONS 3u
+static bool id_is_key; /* then a checkpoint moves no rows, but an UPDATE of it does */
 
 static void make_condition(char *out, size_t size, unsigned made)
 {
@@ -287,7 +311,10 @@ static void make_change(char *out, size_t size, unsigned made, bool update)
 	make_condition(condition, sizeof condition, made);
 	const bool others = roll(3) == 0;
 	const char *with = withs[roll(3)], *name = names[roll(4)], *end = ends[roll(3)];
-	if (others && roll(3) == 0)
+	if (others && update && roll(3) == 0)
+		(void)snprintf(out, size, "INSERT INTO t (id, a, s) SELECT id + %u, a, 'k' FROM u WHERE a %% 4 < 2 %s", roll(made),
+		               id_is_key ? "ON CONFLICT (id) DO UPDATE SET a = excluded.a" : "");
+	else if (others && roll(3) == 0)
 		(void)snprintf(out, size, "MERGE INTO %s USING (SELECT id + %u AS id, a FROM u) n ON t.id = n.id AND %s WHEN MATCHED "
 		               "AND n.a < 70 THEN %s WHEN NOT MATCHED AND n.a < 20 THEN INSERT VALUES (n.id, n.a, 'm', [])", name,
 		               roll(made), condition, update ? "UPDATE SET a = n.a" : "DELETE");
@@ -358,15 +385,17 @@ static void check(rayql_connection *con, unsigned made, unsigned step)
 	free(have);
 }
 
-static void connections(void **state)
+static void connections(bool key)
 {
-	(void)state;
 	char path[256];
-	struct session s = open_session(scratch_path(path, "followed.db"), NULL);
+	struct session s = open_session(scratch_path(path, key ? "keyed.db" : "followed.db"), NULL);
 	rayql_connection *others[CONNECTIONS];
 	bool open[CONNECTIONS] = {0};
 	unsigned made = 9000, followed = 0;
-	run(s.con, "CREATE TABLE t (id BIGINT, a INTEGER CHECK (a < 150), s VARCHAR, l INTEGER[]); INSERT INTO t SELECT i, "
+	id_is_key = key;
+	run(s.con, key ? "CREATE TABLE t (id BIGINT PRIMARY KEY, a INTEGER CHECK (a < 150), s VARCHAR, l INTEGER[])"
+	               : "CREATE TABLE t (id BIGINT, a INTEGER CHECK (a < 150), s VARCHAR, l INTEGER[])");
+	run(s.con, "INSERT INTO t SELECT i, "
 	           "hash(i) % 100, 's' || (i % 30), [] FROM range(9000) q(i); CREATE TABLE written (x INTEGER); "
 	           "CREATE TABLE u AS SELECT i::BIGINT id, (hash(i) % 100)::INTEGER a FROM range(0, 9000, 70) q(i)");
 	run(s.con, "CREATE INDEX c ON t USING columns (*) WITH (refresh = auto); SET rayql_force = on; "
@@ -375,7 +404,7 @@ static void connections(void **state)
 	           "AS SELECT s, count(*), sum(a) FROM t GROUP BY s");
 	for (unsigned k = 0; k < CONNECTIONS; k++)
 		assert_int_equal(rayql_connect(s.db, &others[k], NULL), RAYQL_OK);
-	for (unsigned i = 0; i < steps; i++) {
+	for (unsigned i = 0; i < steps / 2; i++) {
 		const unsigned k = roll(CONNECTIONS);
 		step(others[k], &open[k], &made);
 		if (roll(3))
@@ -386,10 +415,22 @@ static void connections(void **state)
 		free(reason);
 	}
 	print_message("%u times rows were taken over\n", followed);
-	assert_true(followed > steps / 20);
+	assert_true(followed > steps / 50);
 	for (unsigned k = 0; k < CONNECTIONS; k++)
 		rayql_disconnect(others[k]);
 	close_session(&s);
+}
+
+static void without_a_key(void **state)
+{
+	(void)state;
+	connections(false);
+}
+
+static void with_a_key(void **state)
+{
+	(void)state;
+	connections(true);
 }
 
 int main(int argc, char **argv)
@@ -398,7 +439,10 @@ int main(int argc, char **argv)
 		steps = (unsigned)strtoul(argv[1], NULL, 10);
 	if (argc > 2)
 		seed = strtoull(argv[2], NULL, 10);
-	const struct CMUnitTest tests[] = {cmocka_unit_test(inside), cmocka_unit_test(many), cmocka_unit_test(moved), cmocka_unit_test(functions),
-	                                   cmocka_unit_test(parameters), cmocka_unit_test(planned), cmocka_unit_test(connections)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(inside),     cmocka_unit_test(many),          cmocka_unit_test(moved),
+		cmocka_unit_test(functions),  cmocka_unit_test(parameters),    cmocka_unit_test(planned),
+		cmocka_unit_test(without_a_key), cmocka_unit_test(with_a_key),
+	};
 	return cmocka_run_group_tests(tests, NULL, remove_scratch);
 }

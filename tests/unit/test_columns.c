@@ -275,8 +275,8 @@ static void other_writes_are_not(void **state)
 	static const char *const writes[] = {
 		"DELETE FROM t WHERE v = 3 + (random() * 0)::INTEGER",
 		"BEGIN; INSERT INTO t VALUES (1, 1, 'x', 1); DELETE FROM t WHERE v = 5 + 0 * random(); COMMIT",
-		"INSERT OR REPLACE INTO p VALUES (1, 3)",
-		"INSERT INTO p VALUES (1, 4) ON /* words apart */ CONFLICT DO UPDATE SET x = excluded.x",
+		"INSERT OR REPLACE INTO p BY NAME SELECT 3 AS x, 1 AS k",
+		"INSERT INTO p VALUES (1, 4) ON /* words apart */ CONFLICT DO UPDATE SET x = excluded.x WHERE p.x > 0",
 		"MERGE INTO p USING (SELECT 1 AS k, 5 AS x) n USING (k) WHEN MATCHED THEN UPDATE SET x = n.x",
 		"CREATE OR REPLACE TABLE t AS SELECT 1 AS a, 2::BIGINT AS v, 'x' AS s, 1.5::DOUBLE AS d",
 		"PREPARE i AS INSERT OR REPLACE INTO p VALUES (1, 6); EXECUTE i",
