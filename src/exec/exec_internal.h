@@ -289,8 +289,7 @@ void rql_follow_free(struct rql_follow *f); /* NULL accepted */
  * transaction. */
 rql_status rql_follow_find(struct rql_follow *f, struct rql_host_con *con, struct rql_error *err) RQL_MUST_CHECK;
 bool rql_follow_found(const struct rql_follow *f);
-/* Behind the statement, in its transaction, where its rows were found: have they still their ids? If that is open, they are
- * not found after all. */
+/* Behind the statement, in its transaction, where its rows were found: have they still their ids, or are they gone? */
 rql_status rql_follow_settle(struct rql_follow *f, struct rql_host_con *con, struct rql_error *err) RQL_MUST_CHECK;
 struct rql_row_changes *rql_follow_changes(struct rql_follow *f);
 

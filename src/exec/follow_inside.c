@@ -110,12 +110,12 @@ static rql_status run_known(const struct rql_call *call, struct rql_host_stmt *s
 	struct rql_host_con *con = call->s->host;
 	RQL_TRY(find_rows(f, con, err));
 	RQL_TRY(run(call, stmt, err));
-	if (rql_follow_found(f))
-		RQL_TRY(rql_follow_settle(f, con, err));
-	if (rql_follow_found(f))
-		keep(t, f);
-	else
+	if (!rql_follow_found(f)) {
 		lose(t);
+		return RQL_OK;
+	}
+	RQL_TRY(rql_follow_settle(f, con, err));
+	keep(t, f);
 	return RQL_OK;
 }
 
