@@ -263,6 +263,10 @@ struct rql_group_output {
 	bool narrow;
 	uint8_t scale; /* up to 18 */
 	uint32_t count;
+	/* A half of a sum of integers (column/form.h), of `index` alone, or as the upper half of `lower`, plus 1: both are
+	 * NULL in the same groups. */
+	enum rql_group_half { RQL_GROUP_WHOLE, RQL_GROUP_UPPER, RQL_GROUP_LOWER } half;
+	uint32_t lower;
 	/* A key: the form's code for each key code, or of integers the distance from the column's least; NULL: the key code. */
 	const uint32_t *number_of_key;
 	uint64_t null_key; /* UINT64_MAX: there is none */

@@ -211,6 +211,8 @@ RQL_KERNEL_STRUCT_SIZE(rql_scan_collect_args, 128);
 #define RQL_SCAN_KEY_BITS 6u /* as GROUP, of numbers whose parts lie side by side: number >> stride & key_count */
 #define RQL_SCAN_KEY_AVERAGE 7u      /* of columns only: of INTEGER, or of two words */
 #define RQL_SCAN_KEY_REAL_AVERAGE 8u /* of REAL */
+#define RQL_SCAN_KEY_UPPER 9u        /* of columns only: a half of INTEGER, or of two words (column/form.h) */
+#define RQL_SCAN_KEY_LOWER 10u
 #define RQL_SCAN_NO_WORD 0xffffffffu
 /* Behind it tests, RQL_GROUP_TESTS at most. */
 struct rql_scan_wanted_args {
@@ -231,6 +233,8 @@ RQL_KERNEL_STRUCT_SIZE(rql_scan_group_test, 32);
  * what there is less `less`, as 64 bits go, or of reals the complement. */
 #define RQL_SCAN_AVERAGE_WIDE 1u   /* the sum has two words */
 #define RQL_SCAN_AVERAGE_NARROW 2u /* by doubles */
+#define RQL_SCAN_HALF_OF_TWO 4u    /* the sum of UPPER or LOWER is an upper half: the lower one's is another word's */
+#define RQL_SCAN_HALF_LOW_WIDE 8u  /* ... and of two */
 struct rql_scan_group_column {
 	uint32_t kind;   /* RQL_SCAN_KEY_*, not NONE */
 	uint32_t bits;   /* of its fields */
@@ -238,8 +242,9 @@ struct rql_scan_group_column {
 	uint32_t valid;  /* ... a count that is 0 for NULL, or RQL_SCAN_NO_WORD */
 	uint64_t offset; /* bytes of a row in the columns before */
 	uint64_t less;
-	uint64_t stride, key_count; /* GROUP: number / stride % key_count; BITS. AVERAGE: the count's word; 10^scale */
-	uint64_t null_key;          /* NULL's; UINT64_MAX: there is none. AVERAGE: RQL_SCAN_AVERAGE_* */
+	uint64_t stride, key_count; /* GROUP: number / stride % key_count; BITS. AVERAGE: the count's word; 10^scale.
+	                             * OF_TWO: the lower half's word */
+	uint64_t null_key;          /* NULL's; UINT64_MAX: there is none. AVERAGE, UPPER, LOWER: flags */
 	uint64_t fields;            /* and uint32_t[key_count]: their fields; 0: as above */
 };
 RQL_KERNEL_STRUCT_SIZE(rql_scan_group_column, 64);
