@@ -173,9 +173,10 @@ struct rql_scan_make_column {
 	uint64_t first;  /* a key: plus a field, modulo 2^64, its place in its own range */
 	uint64_t count;  /* a key: of that range */
 	uint64_t stride; /* of the place, or (a field itself) of the number of the payload */
+	uint64_t places; /* a key: uint32_t of each field, its place plus 1, 0 or ~0 for NULL; 0: the field is a distance */
 	uint32_t bits, unused;
 };
-RQL_KERNEL_STRUCT_SIZE(rql_scan_make_column, 40);
+RQL_KERNEL_STRUCT_SIZE(rql_scan_make_column, 48);
 struct rql_scan_make_args {
 	uint64_t rows, room;      /* the address of their number; most of them */
 	uint64_t values, columns; /* of COLUMNS; struct rql_scan_make_column of each */
