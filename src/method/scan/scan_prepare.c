@@ -1,6 +1,7 @@
 /* A request bound to a snapshot: what is loaded, which steps filter, how groups are numbered, what rows hold. */
 #include "method/scan/scan_query.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 /* A binding under way. */
@@ -305,6 +306,11 @@ static void bind_code_range(const struct rql_conjunct *c, const struct rql_dimen
 	step->pass = (double)(greatest - least + 1) / dimension->count;
 }
 
+static double number_of(const struct rql_store_column *column, rql_int128 value)
+{
+	return column->type.id == RQL_TYPE_UHUGEINT ? (double)(rql_uint128)value : (double)value;
+}
+
 static rql_status bind_test(struct binding *b, uint32_t i, struct rql_scan_step *step)
 {
 	const struct rql_conjunct *c = &b->request->conjuncts[i];
@@ -326,9 +332,9 @@ static rql_status bind_test(struct binding *b, uint32_t i, struct rql_scan_step 
 	} else if (c->test == RQL_TEST_IN_RANGE && column->kind == RQL_STORE_INTEGER) {
 		step->filter =
 			(struct rql_store_filter){.kind = RQL_FILTER_INTEGER_RANGE, .least = c->least, .greatest = c->greatest};
-		double least = c->least > column->least ? (double)c->least : (double)column->least;
-		double greatest = c->greatest < column->greatest ? (double)c->greatest : (double)column->greatest;
-		step->pass = (greatest - least + 1) / ((double)column->greatest - (double)column->least + 1);
+		const double first = number_of(column, column->least), last = number_of(column, column->greatest);
+		step->pass = (fmin(number_of(column, c->greatest), last) - fmax(number_of(column, c->least), first) + 1) /
+		             (last - first + 1);
 	} else if (c->test == RQL_TEST_IN_REALS && column->kind == RQL_STORE_REAL) {
 		step->filter = (struct rql_store_filter){
 			.kind = RQL_FILTER_REAL_RANGE, .real_least = c->real_least, .real_greatest = c->real_greatest};
