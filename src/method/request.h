@@ -267,6 +267,10 @@ struct rql_group_output {
 	bool narrow;
 	uint8_t scale; /* up to 18 */
 	uint32_t count;
+	/* A half of a sum of integers (column/form.h), of `index` alone, or as the upper half of `lower`, plus 1: both are
+	 * NULL in the same groups. */
+	enum rql_group_half { RQL_GROUP_WHOLE, RQL_GROUP_UPPER, RQL_GROUP_LOWER } half;
+	uint32_t lower;
 	/* A key: the form's code for each key code, or of integers the distance from the column's least; NULL: the key code. */
 	const uint32_t *number_of_key;
 	uint64_t null_key; /* UINT64_MAX: there is none */
@@ -385,7 +389,7 @@ struct rql_pair {
 	} *columns;
 };
 
-/* A map to make: the first column, or the first two, are integers and its key. What the columns behind them say together
+/* A map to make: the first column, or the first two, are its key: integers, or what `places` says of their fields. What the columns behind them say together
  * is the payload: a number, ranked among those that there are. */
 struct rql_map_keys {
 	uint32_t count; /* of columns: 1 or 2 */
@@ -393,7 +397,13 @@ struct rql_map_keys {
 	uint64_t span[2]; /* of the column: only keys of [least, least + span) are entries; 1 and more */
 	struct rql_key_pair pair; /* two: as in struct rql_lookup */
 	bool hashed;
+	/* NULL: the column has the keys. Else for each of its fields (column/form.h) the key's distance from `least`, plus 1:
+	 * codes of another dictionary, and the like. */
+	const uint32_t *places[2];
+	uint32_t place_count[2];
 };
+#define RQL_MAP_NO_PLACE 0u            /* no such key is looked for */
+#define RQL_MAP_NULL_PLACE UINT32_MAX /* it is NULL */
 /* Places that a key may have. */
 static inline uint64_t rql_map_places(const struct rql_map_keys *k)
 {

@@ -470,8 +470,11 @@ static rql_status bind_nulls(struct rql_scan_binding *b, uint32_t subtree)
 rql_status rql_scan_bind_conjuncts(struct rql_scan_binding *b)
 {
 	for (uint32_t i = 0; i < b->star->conjuncts.count; i++) {
-		b->at_first = is_first(b->star->conjuncts.items[i]);
-		RQL_TRY(bind_conjunct(b, b->star->conjuncts.items[i]));
+		const struct rql_expr *e = rql_scan_over_halves(b, b->star->conjuncts.items[i]);
+		if (!e)
+			return out_of_memory(b);
+		b->at_first = is_first(e);
+		RQL_TRY(bind_conjunct(b, e));
 	}
 	b->at_first = false;
 	for (uint32_t i = 0; i < b->days_count; i++)

@@ -688,7 +688,10 @@ static rql_status bind_agg_output(struct binding *b, const struct rql_group_outp
 	}
 	if (!out || kinds[out->kind] != column->kind || (out->valid != RQL_NONE && !out->counts && !column->nulls))
 		return wrong(b, "an aggregate does not fit its column", o->index);
-	if (out->state != RQL_NONE && rql_state_words(b->scan->slots[out->state].state.kind) > 1)
+	const bool sum = out->kind == RQL_MEASURE_INTEGER && !out->counts;
+	if (o->half && (!sum || (o->lower && o->lower > b->scan->layout.value_count)))
+		return wrong(b, "a half of what is no sum", o->index);
+	if (!o->half && out->state != RQL_NONE && rql_state_words(b->scan->slots[out->state].state.kind) > 1)
 		return rql_error_set(b->err, RQL_ERROR_UNSUPPORTED, "aggregate %u of groups on a device takes more than 64 bits",
 		                     o->index);
 	return RQL_OK;
