@@ -30,6 +30,7 @@ struct rql_rx_form {
 	bool inverse; /* cgRX of the probes; rays from the keys, which are sorted first */
 	bool drop; /* cgRX's scene has the bits that it chooses, else all */
 	bool hashed; /* a map: points of keys that come once */
+	bool tree;   /* a map: a B+ tree */
 };
 
 /* A figure's point. */
