@@ -91,6 +91,15 @@ static void joins(void **state)
 	/* Which rows of t have a key of u is looked up; what joins to none of them is left. */
 	same(s.con, "SELECT count(*), sum(v) FROM u WHERE NOT EXISTS (SELECT 1 FROM t WHERE t.k = u.k)");
 	same(s.con, "SELECT count(*), sum(v), sum(id) FROM u LEFT JOIN t ON t.k = u.k");
+	/* One side of a join on the device is what an index finds of it. */
+	static const char sides[] = "SELECT count(*), sum(v), sum(id) FROM u LEFT JOIN (SELECT * FROM t WHERE d BETWEEN "
+	                            "DATE '1970-01-01' AND DATE '1975-01-01') t ON t.b = u.b";
+	char explain[sizeof sides + 8];
+	snprintf(explain, sizeof explain, "EXPLAIN %s", sides);
+	same(s.con, sides);
+	char *text = rows_of(s.con, explain, NULL);
+	holds(text, "rows of t under rows of index on compute, in i_d");
+	free(text);
 	close_session(&s);
 }
 
