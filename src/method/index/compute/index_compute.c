@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include "method/index/compute/index_compute.h"
 #include "method/index/compute/index_placed.h"
 #include "method/index/index_choose.h"
 
@@ -278,7 +279,8 @@ static rql_status prepare(const struct rql_request *request, struct rql_device *
 
 #define MAKE_ROW_NS 100.0 /* of a run on the CPU that is not there either (index/README.md) */
 #define BUILD_ROW_BYTES 64.0 /* that building the slots of a row moves, partitions and all */
-#define ROW_BYTES 68.0 /* a row's number, and the sector of its bit read and written */
+#define SECTOR 32.0 /* bytes that a random read brings */
+#define ROW_SECTORS 2.125 /* its bit's read and written, and its number, beside others of its key's */
 
 /* What of the segment's run is not there: its making, its way to the device, and there the building of slots. */
 static double missing_ns(const struct rql_store_segment *segment, const struct rql_index_of *as,
@@ -297,7 +299,7 @@ static void price(const struct rql_prepared *p, const struct rql_device *device,
 {
 	const struct rql_profile *profile = &device->profile;
 	const double segments = segments_of(p), probes = look_ups_of(p), rows = (double)rows_bytes(p);
-	double resident = 0, placed = 0, setup = 0, read = p->choice.found * ROW_BYTES + rows;
+	double resident = 0, placed = 0, setup = 0, sectors = p->choice.found * ROW_SECTORS;
 	for (uint32_t s = 0; s < segments_of(p); s++) {
 		const struct rql_store_segment *segment = &p->choice.snapshot->segments[s];
 		const struct rql_index_of as = form_of(p, s, device);
@@ -306,13 +308,14 @@ static void price(const struct rql_prepared *p, const struct rql_device *device,
 		setup += missing;
 		resident += shape.bytes;
 		placed += missing > 0 ? 0 : shape.bytes;
-		read += probes * 2 * shape.search_bytes; /* both ends */
+		sectors += probes * 2 * shape.sectors; /* both ends */
 	}
 	*out = (struct rql_cost){.setup_ns = setup,
-	                         .run_ns = profile->pass_ns * (1 + segments) + read / profile->read_gbps,
+	                         .run_ns = profile->pass_ns * (1 + segments) + sectors * profile->sector_ns +
+	                                   rows / profile->read_gbps,
 	                         .rows_out = p->choice.found,
 	                         .runs = (double)p->choice.snapshot->blocks,
-	                         .bytes = read,
+	                         .bytes = sectors * SECTOR + rows,
 	                         .device_bytes = (uint64_t)(resident + rows),
 	                         .placed_bytes = (uint64_t)placed,
 	                         .missing_bytes = (uint64_t)(resident - placed)};
@@ -356,6 +359,7 @@ const struct rql_method rql_method_index_compute = {
 	.offer = offer,
 	.prepare = prepare,
 	.price = price,
+	.calibrate = rql_index_calibrate,
 	.kernels = kernels,
 	.stage = stage_of,
 	.index = number_of,

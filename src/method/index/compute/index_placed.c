@@ -265,8 +265,6 @@ bool rql_index_placed_there(const struct rql_store_segment *segment, const struc
 }
 
 /* ---- before it is there ---- */
-#define SECTOR 32.0 /* bytes that a random read brings */
-
 /* The greatest key that there may be. */
 static uint64_t greatest_of(const struct rql_store_segment *segment, const struct rql_index_of *of)
 {
@@ -295,12 +293,12 @@ struct rql_index_shape rql_index_placed_shape(const struct rql_store_segment *se
 	const double rows = (double)segment->rows, key = bits / 8.0;
 	switch (of->form) {
 	case RQL_INDEX_HASH:
-		return (struct rql_index_shape){RQL_LOOKUP_HASHED, bits, rows * (2 * 2 * key + 8), 2 * SECTOR};
+		return (struct rql_index_shape){RQL_LOOKUP_HASHED, bits, rows * (2 * 2 * key + 8), 2};
 	case RQL_INDEX_BTREE:
-		return (struct rql_index_shape){RQL_LOOKUP_BTREE, bits, rows * (key * 17 / 16 + 4), 2 * SECTOR * tree_levels(&map)};
+		return (struct rql_index_shape){RQL_LOOKUP_BTREE, bits, rows * (key * 17 / 16 + 4), 2 * tree_levels(&map)};
 	case RQL_INDEX_DIRECT:
-		return (struct rql_index_shape){RQL_LOOKUP_DIRECT, bits, rows * 4 + 4 * (double)greatest, SECTOR};
+		return (struct rql_index_shape){RQL_LOOKUP_DIRECT, bits, rows * 4 + 4 * (double)greatest, 1};
 	default:
-		return (struct rql_index_shape){RQL_LOOKUP_SORTED, bits, rows * (key + 4.5), 3 * SECTOR};
+		return (struct rql_index_shape){RQL_LOOKUP_SORTED, bits, rows * (key + 4.5), 3};
 	}
 }

@@ -39,8 +39,8 @@ bool rql_index_placed_there(const struct rql_store_segment *segment, const struc
 struct rql_index_shape {
 	enum rql_lookup_form form;
 	uint32_t key_bits;
-	double bytes;        /* of the device's memory, about */
-	double search_bytes; /* that a search for one key reads, in whole sectors */
+	double bytes;   /* of the device's memory, about */
+	double sectors; /* of 32 bytes, anywhere in it, that a search for one key reads */
 };
 struct rql_index_shape rql_index_placed_shape(const struct rql_store_segment *segment, const struct rql_index_of *of);
 
