@@ -308,7 +308,7 @@ static void price(const struct rql_prepared *p, const struct rql_device *device,
 		setup += missing;
 		resident += shape.bytes;
 		placed += missing > 0 ? 0 : shape.bytes;
-		sectors += probes * 2 * shape.sectors; /* both ends */
+		sectors += probes * shape.sectors * (shape.form == RQL_LOOKUP_HASHED ? 1 : 2); /* both ends of a range */
 	}
 	*out = (struct rql_cost){.setup_ns = setup,
 	                         .run_ns = profile->pass_ns * (1 + segments) + sectors * profile->sector_ns +
