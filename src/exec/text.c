@@ -92,6 +92,48 @@ bool rql_text_runs_unprepared(const char *sql)
 	return false;
 }
 
+static bool skip_parentheses(struct reader *r)
+{
+	uint32_t depth = 0;
+	if (!is_symbol(r, r->token, '('))
+		return false;
+	do {
+		depth += is_symbol(r, r->token, '(');
+		depth -= is_symbol(r, r->token, ')');
+	} while (next(r) && depth);
+	return !depth;
+}
+
+static bool accept(struct reader *r, const char *word)
+{
+	return rql_token_is(r->sql, r->token, word) && next(r);
+}
+
+/* [RECURSIVE] name [(columns)] AS [[NOT] MATERIALIZED] (query) [, ...] */
+bool rql_text_skip_with(const char *sql, uint32_t *position)
+{
+	struct reader r = {.sql = sql};
+	if (!next(&r) || !accept(&r, "WITH"))
+		return false;
+	accept(&r, "RECURSIVE");
+	for (;; next(&r)) {
+		if ((r.token.kind != RQL_TOKEN_WORD && r.token.kind != RQL_TOKEN_QUOTED_WORD) || !next(&r))
+			return false;
+		if (is_symbol(&r, r.token, '(') && !skip_parentheses(&r))
+			return false;
+		if (!accept(&r, "AS"))
+			return false;
+		accept(&r, "NOT");
+		accept(&r, "MATERIALIZED");
+		if (!skip_parentheses(&r))
+			return false;
+		if (!is_symbol(&r, r.token, ','))
+			break;
+	}
+	*position = r.token.start;
+	return true;
+}
+
 bool rql_text_has_parameters(const char *sql)
 {
 	struct reader r = {.sql = sql};
