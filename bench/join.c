@@ -32,6 +32,7 @@ static const char help[] =
 	"  --index NAME        auto, sorted, btree or hash (default auto)\n"
 	"  --runs N            of each, 1 to 1000 (default 5)\n"
 	"  --threads T         threads of both engines (default: all CPUs)\n"
+	"  --device NAME       cpu, vulkan:0 and so on (default auto: any); a GPU looks up by its compute unit\n"
 	"  --force             RayQL also where DuckDB looks cheaper\n"
 	"  --json FILE         write all figures\n"
 	"  --help              this text\n";
@@ -49,6 +50,9 @@ static const struct rql_suite_query queries[] = {
 	{.name = "left", .select = "count(*), count(b.w), sum(b.w)", .rest = "FROM probe p LEFT JOIN build b ON p.h = b.k"},
 	{.name = "semi", .select = "count(*), sum(p.v)",
      .rest = "FROM probe p WHERE p.h IN (SELECT b.k FROM build b WHERE b.w < 500)"},
+	{.name = "in", .select = "count(*), sum(p.v)",
+     .rest = "FROM probe p WHERE p.k IN (SELECT b.k FROM build b WHERE b.id < 1000)"},
+	{.name = "range", .select = "count(*), sum(p.v)", .rest = "FROM probe p WHERE p.k BETWEEN 500000000 AND 500100000"},
 	{.name = "rows", .select = "p.k, p.v, b.w", .rest = "FROM probe p JOIN build b ON p.k = b.k WHERE p.v < 10"},
 };
 #define QUERIES (sizeof queries / sizeof *queries)
@@ -63,7 +67,7 @@ struct size {
 struct options {
 	struct size sizes[SIZES];
 	uint32_t size_count;
-	const char *index;
+	const char *index, *device; /* device NULL: any */
 	int64_t runs, threads;
 	bool force;
 	const char *json;
@@ -72,6 +76,7 @@ struct options {
 struct measured {
 	struct rql_samples first, fresh, warm, host;
 	char method[24], reason[256];
+	bool looked_up; /* rows by an index, of either side */
 	bool same;
 };
 
@@ -100,6 +105,8 @@ static rql_status load(struct run *r, struct rql_error *err)
 	                       "FROM (SELECT range AS i, hash(range + 1) AS r FROM range(%lld))",
 	                       (long long)r->size.build, FACTOR, PRIME, (long long)r->size.build * 2, FACTOR, PRIME,
 	                       (long long)r->size.probe));
+	if (r->options->device)
+		RQL_TRY(rql_client_run(r->con, err, "SET rayql_device = '%s'", r->options->device));
 	return rql_client_run(r->con, err, "SET rayql_force = %s", r->options->force ? "on" : "off");
 }
 
@@ -162,6 +169,19 @@ static void note_method(struct run *r, struct measured *m)
 	snprintf(m->reason, sizeof m->reason, "%s", info.reason ? info.reason : "");
 }
 
+static rql_status note_index(struct run *r, const struct rql_suite_query *q, struct measured *m, struct rql_error *err)
+{
+	struct rql_strbuf sql = {0}, text = {0};
+	double ms;
+	rql_strbuf_printf(&sql, "EXPLAIN SELECT %s %s", q->select, q->rest);
+	rql_status status = rql_client_time(r->con, rql_strbuf_text(&sql), &ms, &text, NULL, err);
+	if (status == RQL_OK)
+		m->looked_up = strstr(rql_strbuf_text(&text), "under rows of index") || strstr(rql_strbuf_text(&text), "under index");
+	rql_strbuf_free(&sql);
+	rql_strbuf_free(&text);
+	return status;
+}
+
 static rql_status time_rayql(struct run *r, const struct rql_suite_query *q, struct measured *m, struct rql_error *err)
 {
 	for (int64_t i = 0; i < r->options->runs; i++) {
@@ -172,7 +192,7 @@ static rql_status time_rayql(struct run *r, const struct rql_suite_query *q, str
 	for (int64_t i = 0; i < r->options->runs; i++)
 		RQL_TRY(time_text(r, q, false, &m->warm, err));
 	note_method(r, m);
-	return RQL_OK;
+	return note_index(r, q, m, err);
 }
 
 static rql_status time_host(struct run *r, const struct rql_suite_query *q, struct measured *m, struct rql_error *err)
@@ -246,9 +266,9 @@ static void print_run(const struct run *r)
 		for (uint32_t i = 0; i < QUERIES; i++) {
 			const struct measured *m = &r->measured[s][i];
 			const double host = median(&m->host);
-			printf("%-8s %8.2f %8.2f %8.2f %8.2f %13.2f %5.2f  %s%s\n", queries[i].name, median(&m->first),
+			printf("%-8s %8.2f %8.2f %8.2f %8.2f %13.2f %5.2f  %s%s%s\n", queries[i].name, median(&m->first),
 			       median(&m->fresh), median(&m->warm), host, host / median(&m->first), host / median(&m->warm), m->method,
-			       m->same ? "" : "  WRONG");
+			       m->looked_up ? ", index" : "", m->same ? "" : "  WRONG");
 		}
 		printf("%-44s %13.2f %5.2f\n", "times as fast as DuckDB, geometric mean",
 		       mean_ratio(r, s, offsetof(struct measured, first)), mean_ratio(r, s, offsetof(struct measured, warm)));
@@ -266,6 +286,7 @@ static void put_measured(struct rql_strbuf *out, const struct measured *m, const
 	rql_json_number(out, "host_ms", median(&m->host));
 	rql_json_string(out, "method", m->method);
 	rql_json_string(out, "reason", m->reason);
+	rql_json_bool(out, "looked_up", m->looked_up);
 	rql_json_bool(out, "same", m->same);
 	rql_strbuf_put(out, "}");
 }
@@ -297,6 +318,7 @@ static rql_status write_json(const struct options *o, const struct rql_machine *
 	rql_json_string(&out, "benchmark", "join");
 	rql_report_put_machine(&out, machine, "[]");
 	rql_json_string(&out, "index", o->index);
+	rql_json_string(&out, "device", o->device ? o->device : "auto");
 	rql_json_count(&out, "runs_of_each", (uint64_t)o->runs);
 	rql_json_bool(&out, "force", o->force);
 	rql_json_key(&out, "runs");
@@ -373,6 +395,8 @@ static bool parse(struct rql_args *args, struct options *o, bool *want_help)
 			parse_sizes(args, value, o);
 		else if (rql_args_value(args, "index", &value))
 			parse_index(args, value, o);
+		else if (rql_args_value(args, "device", &o->device))
+			continue;
 		else if (rql_args_value(args, "runs", &value))
 			rql_args_integer(args, "runs", value, 1, RQL_SAMPLES_MAX, &o->runs);
 		else if (rql_args_value(args, "threads", &value))

@@ -22,7 +22,8 @@ static const struct shape {
 #define SECTOR 32.0 /* bytes of a random read */
 
 static const char *const form_names[] = {
-	[RQL_LOOKUP_SORTED] = "sorted", [RQL_LOOKUP_HASHED] = "hashed", [RQL_LOOKUP_DIRECT] = "direct"};
+	[RQL_LOOKUP_SORTED] = "sorted", [RQL_LOOKUP_HASHED] = "hashed", [RQL_LOOKUP_DIRECT] = "direct",
+	[RQL_LOOKUP_BTREE] = "B+ tree"};
 
 struct lookup_case {
 	struct rql_relation_case base;
@@ -82,21 +83,37 @@ static rql_status make_probes(struct rql_relation_bench *b, const struct shape *
 	return rql_relation_data(b, RQL_BENCH_MAKE_ENDS, args, err);
 }
 
+/* Keys in order, with their rows. */
+static bool is_ordered(const struct rql_lookup_map *map)
+{
+	return map->form == RQL_LOOKUP_SORTED || map->form == RQL_LOOKUP_BTREE;
+}
+
+static rql_status make_ordered(struct rql_relation_bench *b, const struct shape *s, struct lookup_case *one,
+                               struct rql_error *err)
+{
+	struct rql_lookup_map *map = &one->build.map;
+	const bool tree = map->form == RQL_LOOKUP_BTREE, pairs = !tree && map->key_bits == 32;
+	const uint64_t keys = tree ? rql_lookup_tree_keys(map) : map->count;
+	RQL_TRY(rql_relation_buffer(b, keys * (pairs ? 8 : key_bytes(one)), &map->keys.buffer, err));
+	if (!pairs)
+		RQL_TRY(rql_relation_buffer(b, map->count * 4, &map->rows.buffer, err));
+	if (tree)
+		RQL_TRY(rql_relation_buffer(b, rql_lookup_tree_lines(map) * 64, &map->nodes.buffer, err));
+	else
+		RQL_TRY(rql_relation_buffer(b, rql_lookup_starts(map) * 4, &map->starts.buffer, err));
+	one->build.values = one->build.keys;
+	return s->width ? rql_relation_buffer(b, (map->count + 1) * 8, &map->sums.buffer, err) : RQL_OK;
+}
+
 static rql_status make_map(struct rql_relation_bench *b, const struct shape *s, struct lookup_case *one,
                            enum rql_lookup_form form, struct rql_error *err)
 {
 	struct rql_lookup_map *map = &one->build.map;
 	map->form = form;
 	map->shift = form == RQL_LOOKUP_SORTED ? rql_lookup_choose_shift(map->count, map->low, map->high) : 0;
-	if (form == RQL_LOOKUP_SORTED) {
-		bool pairs = map->key_bits == 32;
-		RQL_TRY(rql_relation_buffer(b, map->count * (pairs ? 8 : key_bytes(one)), &map->keys.buffer, err));
-		if (!pairs)
-			RQL_TRY(rql_relation_buffer(b, map->count * 4, &map->rows.buffer, err));
-		RQL_TRY(rql_relation_buffer(b, rql_lookup_starts(map) * 4, &map->starts.buffer, err));
-		if (s->width)
-			RQL_TRY(rql_relation_buffer(b, (map->count + 1) * 8, &map->sums.buffer, err));
-		one->build.values = one->build.keys;
+	if (is_ordered(map)) {
+		RQL_TRY(make_ordered(b, s, one, err));
 	} else {
 		if (!rql_lookup_choose_parts(map))
 			return rql_error_set(err, RQL_ERROR_INTERNAL, "too many keys for a hashed map");
@@ -114,9 +131,11 @@ static rql_status make_map(struct rql_relation_bench *b, const struct shape *s, 
 static double map_bytes(const struct lookup_case *one)
 {
 	const struct rql_lookup_map *map = &one->build.map;
-	if (map->form != RQL_LOOKUP_SORTED)
+	if (!is_ordered(map))
 		return (double)rql_lookup_slots(map) * rql_lookup_slot_bytes(map);
 	uint32_t bytes = key_bytes(one) + 4 + (map->sums.buffer ? 8 : 0);
+	if (map->form == RQL_LOOKUP_BTREE)
+		return (double)map->count * bytes + 64.0 * (double)rql_lookup_tree_lines(map);
 	return (double)map->count * bytes + 4.0 * (double)rql_lookup_starts(map);
 }
 
@@ -125,19 +144,30 @@ static double build_moves(const struct lookup_case *one)
 {
 	const struct rql_lookup_map *map = &one->build.map;
 	double k = key_bytes(one), n = (double)map->count, sums = map->sums.buffer ? 24 + k : 0;
+	if (map->form == RQL_LOOKUP_BTREE)
+		return n * (k * (3 * k + 8) + sums) + 64.0 * (double)rql_lookup_tree_lines(map) * 2;
 	if (map->form == RQL_LOOKUP_SORTED)
 		return n * (k * (3 * k + 8) + k + sums) + 4.0 * (double)rql_lookup_starts(map);
 	double passes = map->form == RQL_LOOKUP_HASHED && map->part_bits > RQL_PARTITION_PASS_BITS ? 2 : 1;
 	return n * (passes * (3 * k + 8) - 4 + k + 4) + map_bytes(one) * (map->form == RQL_LOOKUP_DIRECT ? 3 : 1);
 }
 
+/* Sectors of the nodes that a search of a tree reads, but for the first, whose place the directory's has elsewhere. */
+static double tree_sectors(const struct rql_lookup_map *map)
+{
+	double nodes = 1;
+	for (uint64_t left = map->count; map->form == RQL_LOOKUP_BTREE && left > 512 / map->key_bits; nodes++)
+		left /= 512 / map->key_bits + 1;
+	return map->form == RQL_LOOKUP_BTREE ? 2 * nodes - 1 : 0;
+}
+
 /* A table is in memory of which a sector comes for each random read, or in partitions once as a whole. */
 static double probe_moves(const struct lookup_case *one, bool parted)
 {
 	const struct rql_lookup *lookup = &one->lookup;
-	bool sorted = one->build.map.form == RQL_LOOKUP_SORTED, ranges = lookup->ends.buffer != NULL;
+	bool sorted = is_ordered(&one->build.map), ranges = lookup->ends.buffer != NULL;
 	double n = (double)lookup->count, k = key_bytes(one) * (ranges ? 2 : 1), answer = lookup->sums.buffer ? 8 : 4;
-	double keys = one->build.map.shift ? 1 : 0; /* read to search */
+	double keys = one->build.map.shift ? 1 : tree_sectors(&one->build.map); /* read to search */
 	double reads = n * SECTOR * (!sorted ? 1 : (1 + keys) * (ranges ? 2 : 1) + (lookup->sums.buffer ? 2 : 1));
 	if (!parted)
 		return n * (k + answer) + reads;
@@ -178,7 +208,7 @@ static rql_status check_lookup(struct rql_relation_bench *b, struct rql_relation
 	memset(results, 0, RQL_RELATION_RESULTS * 8);
 	RQL_TRY(rql_relation_data(b, RQL_BENCH_LOOKUP_CHECK, &one->data, err));
 	*good = results[2] == 0;
-	if (one->build.map.form != RQL_LOOKUP_SORTED)
+	if (!is_ordered(&one->build.map))
 		RQL_TRY(rql_buffer_download(one->build.map.failed.buffer, 0, &failed, 8, err));
 	*good = *good && !failed;
 	return RQL_OK;
@@ -311,6 +341,7 @@ static rql_status run_lookup(struct rql_relation_bench *b, const struct shape *s
 	RQL_TRY(make_keys(b, s, &one, err));
 	RQL_TRY(make_probes(b, s, &one, err));
 	RQL_TRY(run_form(b, s, &one, RQL_LOOKUP_SORTED, err));
+	RQL_TRY(run_form(b, s, &one, RQL_LOOKUP_BTREE, err));
 	if (!s->width)
 		RQL_TRY(run_form(b, s, &one, RQL_LOOKUP_HASHED, err));
 	if (!s->width && s->dense)

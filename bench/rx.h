@@ -30,6 +30,7 @@ struct rql_rx_form {
 	bool inverse; /* cgRX of the probes; rays from the keys, which are sorted first */
 	bool drop; /* cgRX's scene has the bits that it chooses, else all */
 	bool hashed; /* a map: points of keys that come once */
+	bool tree;   /* a map: a B+ tree */
 	/* cgRX in nodes of so many keys, which takes the shape's changes: in place, or anew. 0: it is not in nodes */
 	uint32_t log2_node;
 	bool anew;

@@ -44,7 +44,8 @@ static const struct rql_rx_form
 	rx_run = {.name = "RX, sorted keys, runs of 32", .kind = RQL_RX_KIND_CGRX, .run = 32},
 	hash = {.name = "hash", .kind = RQL_RX_KIND_MAP, .hashed = true},
 	sorted = {.name = "sorted array", .kind = RQL_RX_KIND_MAP},
-	radix = {.name = "sorted, directory", .kind = RQL_RX_KIND_MAP, .directory = true};
+	radix = {.name = "sorted, directory", .kind = RQL_RX_KIND_MAP, .directory = true},
+	tree = {.name = "B+ tree", .kind = RQL_RX_KIND_MAP, .tree = true};
 /* Figure 8's and 9's cuts of 26 bits: x, y, z. */
 static const struct rql_rx_form
 	cut_22_4 = {.name = "RX, 22 + 4 + 0", POINTS, .bits = {22, 4, 22}},
@@ -56,12 +57,12 @@ static const struct rql_rx_form
 	cut_22_0_4 = {.name = "RX, 22 + 0 + 4", POINTS, .bits = {22, 0, 22}};
 
 #define LIST(name, ...) static const struct rql_rx_form *const name[] = {__VA_ARGS__, NULL}
-LIST(all_points, &rx, &rx_first, &rx_boxes, &cgrx_5, &cgrx_8, &sorted, &radix, &hash);
-LIST(all_parts, &rx, &rx_first, &rx_fast, &rx_boxes, &rx_scaled, &cgrx_5, &cgrx_8, &sorted, &radix, &hash);
-LIST(all_sorted, &rx, &rx_first, &rx_boxes, &rx_run, &cgrx_5, &cgrx_5_run, &cgrx_8, &sorted, &radix);
-LIST(some, &rx, &cgrx_5, &sorted, &radix, &hash);
-LIST(some_sorted, &rx, &cgrx_5_run, &sorted, &radix);
-LIST(sparse, &rx, &cgrx_5, &cgrx_drop, &sorted, &radix, &hash);
+LIST(all_points, &rx, &rx_first, &rx_boxes, &cgrx_5, &cgrx_8, &sorted, &radix, &tree, &hash);
+LIST(all_parts, &rx, &rx_first, &rx_fast, &rx_boxes, &rx_scaled, &cgrx_5, &cgrx_8, &sorted, &radix, &tree, &hash);
+LIST(all_sorted, &rx, &rx_first, &rx_boxes, &rx_run, &cgrx_5, &cgrx_5_run, &cgrx_8, &sorted, &radix, &tree);
+LIST(some, &rx, &cgrx_5, &sorted, &radix, &tree, &hash);
+LIST(some_sorted, &rx, &cgrx_5_run, &sorted, &radix, &tree);
+LIST(sparse, &rx, &cgrx_5, &cgrx_drop, &sorted, &radix, &tree, &hash);
 LIST(modes, &rx, &rx_extended);
 LIST(rays, &rx, &rx_offset, &rx_zero);
 LIST(range_rays, &rx_offset, &rx_zero);
@@ -70,8 +71,8 @@ LIST(cuts, &cut_22_4, &cut_13_13, &cut_4_22, &cut_9_9, &cut_13_0_13, &cut_22_0_4
 LIST(range_cuts, &cut_22_4, &cut_13_13, &cut_4_22);
 LIST(updates, &rx_refit, &rx, &cgrx_nodes, &cgrx_anew, &cgrx_5);
 LIST(added, &rx, &cgrx_nodes, &cgrx_anew, &cgrx_5);
-LIST(orders, &rx_unordered, &rx, &sorted, &radix);
-LIST(ranges, &rx_offset, &cgrx_5, &sorted, &radix);
+LIST(orders, &rx_unordered, &rx, &sorted, &radix, &tree);
+LIST(ranges, &rx_offset, &cgrx_5, &sorted, &radix, &tree);
 
 #define U32 .log2_keys = 26, .log2_probes = 27, .key_bits = 32
 #define U64 .log2_keys = 26, .log2_probes = 27, .key_bits = 64

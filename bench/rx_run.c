@@ -139,6 +139,20 @@ static rql_status record_inverse(struct running *r, struct rql_commands *c, stru
 	return rql_record_cgrx_inverse(c, &v, err);
 }
 
+static rql_status tree_memory(struct running *r, struct rql_error *err)
+{
+	struct rql_rx_world *w = r->w;
+	struct rql_lookup_map *map = &r->map;
+	map->form = RQL_LOOKUP_BTREE;
+	map->high = w->last;
+	const uint64_t keys = rql_lookup_tree_keys(map) * map->key_bits / 8, nodes = rql_lookup_tree_lines(map) * 64;
+	r->bytes = keys + nodes + w->keys * (w->sum_out.buffer ? 12 : 4);
+	RQL_TRY(rql_relation_buffer(w->b, keys, &map->keys.buffer, err));
+	RQL_TRY(rql_relation_buffer(w->b, nodes, &map->nodes.buffer, err));
+	RQL_TRY(rql_relation_buffer(w->b, w->keys * 4, &map->rows.buffer, err));
+	return w->sum_out.buffer ? rql_relation_buffer(w->b, (w->keys + 1) * 8, &map->sums.buffer, err) : RQL_OK;
+}
+
 static rql_status map_memory(struct running *r, struct rql_error *err)
 {
 	struct rql_rx_world *w = r->w;
@@ -151,6 +165,8 @@ static rql_status map_memory(struct running *r, struct rql_error *err)
 		RQL_TRY(rql_relation_buffer(w->b, r->bytes, &map->slots.buffer, err));
 		return rql_relation_buffer(w->b, 8, &map->failed.buffer, err);
 	}
+	if (r->form->tree)
+		return tree_memory(r, err);
 	if (r->form->directory) {
 		map->high = w->last;
 		map->shift = rql_lookup_choose_shift(w->keys, 0, w->last);

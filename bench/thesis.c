@@ -38,7 +38,8 @@ static const struct rql_rx_form
 	cgrx_5 = {.name = "cgRX, buckets of 32", .kind = RQL_RX_KIND_CGRX, .log2_bucket = 5, .scan = true},
 	cgrx_8 = {.name = "cgRX, buckets of 256", .kind = RQL_RX_KIND_CGRX, .log2_bucket = 8, .scan = true},
 	sorted = {.name = "sorted array", .kind = RQL_RX_KIND_MAP},
-	radix = {.name = "sorted, directory", .kind = RQL_RX_KIND_MAP, .directory = true};
+	radix = {.name = "sorted, directory", .kind = RQL_RX_KIND_MAP, .directory = true},
+	tree = {.name = "B+ tree", .kind = RQL_RX_KIND_MAP, .tree = true};
 
 #define LIST(name, ...) static const struct rql_rx_form *const name[] = {__VA_ARGS__, NULL}
 LIST(range_change, &old_ranges, &changed, &changed_sums);
@@ -46,9 +47,9 @@ LIST(point_change, &old, &changed);
 LIST(mapping, &changed, &inverse);
 LIST(levels, &parts_0, &parts_2, &parts_4, &parts_6, &parts_8);
 LIST(order, &changed, &changed_run);
-LIST(points, &changed, &markers, &changed_run, &cgrx_5, &cgrx_8, &sorted, &radix);
-LIST(sparse_points, &changed, &cgrx_5, &cgrx_8, &sorted, &radix);
-LIST(ranges, &changed, &changed_sums, &cgrx_5, &cgrx_8, &sorted, &radix);
+LIST(points, &changed, &markers, &changed_run, &cgrx_5, &cgrx_8, &sorted, &radix, &tree);
+LIST(sparse_points, &changed, &cgrx_5, &cgrx_8, &sorted, &radix, &tree);
+LIST(ranges, &changed, &changed_sums, &cgrx_5, &cgrx_8, &sorted, &radix, &tree);
 
 #define SIZE .log2_keys = 23, .log2_probes = 25, .key_bits = 32
 #define RANGE .log2_keys = 23, .log2_probes = 20, .key_bits = 32 /* 2^25 of 1024 rows are 2^35 hits of the old RX */

@@ -53,6 +53,7 @@ struct rql_profile {
 	double pass_ns;         /* one more dependent pass in it, device time */
 	double upload_gbps;     /* host to device */
 	double download_gbps;   /* device to host */
+	double sector_ns;       /* one random read of 32 bytes from memory, device full */
 	double ray_ns;          /* one ray that hits one primitive (closest hit), device full; 0: no rt unit */
 	double hit_ns;          /* one any-hit call more on a ray */
 	double primitive_ns;    /* one triangle built into a bottom level */

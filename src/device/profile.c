@@ -14,7 +14,7 @@
 #define LONGEST (UINT64_C(1) << 20) /* more is no profile */
 
 /* Of the file: moves when a constant is added, and OLDEST, the first that is still read, when one changes its meaning. */
-#define FORMAT 3
+#define FORMAT 4
 #define OLDEST 2
 
 /* Who must have a constant; for the others it may be 0, and is kept all the same. */
@@ -35,6 +35,7 @@ enum owner { EVERYONE, THE_CPU, A_GPU, AN_RT_UNIT };
 	X(pass_ns, A_GPU, 2)                                                                                               \
 	X(upload_gbps, A_GPU, 2)                                                                                           \
 	X(download_gbps, A_GPU, 2)                                                                                         \
+	X(sector_ns, A_GPU, 4)                                                                                             \
 	X(ray_ns, AN_RT_UNIT, 2)                                                                                           \
 	X(hit_ns, AN_RT_UNIT, 2)                                                                                           \
 	X(primitive_ns, AN_RT_UNIT, 2)                                                                                     \
@@ -86,6 +87,7 @@ static const struct rql_profile guess_discrete = {
 	.pass_ns = 3000,
 	.upload_gbps = 20,
 	.download_gbps = 20,
+	.sector_ns = 0.03,
 	.ray_ns = 0.5,
 	.hit_ns = 1,
 	.primitive_ns = 2,
@@ -104,6 +106,7 @@ static const struct rql_profile guess_integrated = {
 	.pass_ns = 10000,
 	.upload_gbps = 8,
 	.download_gbps = 8,
+	.sector_ns = 1,
 	.ray_ns = 10,
 	.hit_ns = 20,
 	.primitive_ns = 30,
@@ -122,6 +125,7 @@ static const struct rql_profile guess_software = {
 	.pass_ns = 50000,
 	.upload_gbps = 2,
 	.download_gbps = 2,
+	.sector_ns = 20,
 	.ray_ns = 300,
 	.hit_ns = 100,
 	.primitive_ns = 250,

@@ -127,10 +127,10 @@ static void put_profile(const struct rql_device *d, struct table *t)
 		                  scan->group_ns, scan->step_ns, scan->block_ns);
 	} else {
 		rql_strbuf_printf(&text,
-		                  "submission %.3g us, pass %.3g us, upload %.3g GB/s, download %.3g GB/s, interval %.3g ns, "
-		                  "cell %.3g ns, tested cell %.3g ns, group %.3g ns",
-		                  p->submit_ns / 1e3, p->pass_ns / 1e3, p->upload_gbps, p->download_gbps, p->run_ns, p->cell_ns,
-		                  p->tested_cell_ns, p->group_ns);
+		                  "submission %.3g us, pass %.3g us, upload %.3g GB/s, download %.3g GB/s, random read %.3g ns, "
+		                  "interval %.3g ns, cell %.3g ns, tested cell %.3g ns, group %.3g ns",
+		                  p->submit_ns / 1e3, p->pass_ns / 1e3, p->upload_gbps, p->download_gbps, p->sector_ns, p->run_ns,
+		                  p->cell_ns, p->tested_cell_ns, p->group_ns);
 		if (d->units[RQL_UNIT_RT])
 			rql_strbuf_printf(&text, ", ray %.3g ns, hit %.3g ns, triangle %.3g ns and %.3g bytes", p->ray_ns,
 			                  p->hit_ns, p->primitive_ns, p->primitive_bytes);

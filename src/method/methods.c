@@ -14,6 +14,7 @@ extern const struct rql_method rql_method_join_compute;
 extern const struct rql_method rql_method_join_raster;
 extern const struct rql_method rql_method_append_compute;
 extern const struct rql_method rql_method_index_cpu;
+extern const struct rql_method rql_method_index_compute;
 extern const struct rql_method rql_method_index_rt;
 extern const struct rql_method rql_method_sieve_cpu;
 extern const struct rql_method rql_method_sieve_compute;
@@ -38,6 +39,7 @@ const struct rql_method *const *rql_methods(void)
 	    &rql_method_join_raster,
 	    &rql_method_append_compute,
 	    &rql_method_index_cpu,
+	    &rql_method_index_compute,
 	    &rql_method_index_rt,
 	    &rql_method_sieve_cpu,
 	    &rql_method_sieve_compute,

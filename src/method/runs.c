@@ -21,6 +21,19 @@ static const struct rql_run_family *family_named(const char *kind, const char **
 }
 
 /* ---- on devices ---- */
+/* A map there lies at the place of the run that it was made of. */
+static bool is_map_of(const struct rql_store_segment *segment, const struct rql_index_of *of,
+                      const struct rql_place *at)
+{
+	struct rql_place own;
+	char key[RQL_RUN_KEY];
+	bool is = false;
+	for (uint32_t i = 0; !is && family_of(of)->place(segment, of, i, &own, key); i++)
+		is = strcmp(at->kind, own.kind) == 0 && at->part == own.part &&
+		     strcmp(at->key ? at->key : "", own.key ? own.key : "") == 0;
+	return is;
+}
+
 static bool is_placed_by(const struct rql_store_segment *segment, const struct rql_index_of *of,
                          const struct rql_place *at)
 {
@@ -36,7 +49,10 @@ static bool is_placed_by(const struct rql_store_segment *segment, const struct r
 	if (blocks || strcmp(at->kind, "sieve") == 0)
 		return sieve && (!blocks || refine == RQL_SIEVE_BLOCKS || refine == RQL_SIEVE_AUTO) && at->part == of->column &&
 		       family_of(of)->place(segment, of, 0, &own, key) && strcmp(at->key, own.key) == 0;
-	return at->part == of->column && of->form == (strcmp(at->kind, "rx") == 0 ? RQL_INDEX_RX : RQL_INDEX_CGRX);
+	const bool rays = of->form == RQL_INDEX_RX || of->form == RQL_INDEX_CGRX;
+	if (strcmp(at->kind, "rx") == 0 || strcmp(at->kind, "cgrx") == 0)
+		return at->part == of->column && of->form == (strcmp(at->kind, "rx") == 0 ? RQL_INDEX_RX : RQL_INDEX_CGRX);
+	return !sieve && !rays && is_map_of(segment, of, at);
 }
 
 const char *rql_index_part_of(const struct rql_store_segment *segment, const struct rql_index_of *of,
@@ -44,7 +60,7 @@ const char *rql_index_part_of(const struct rql_store_segment *segment, const str
 {
 	static const char *const names[][2] = {
 		{"sieve", "vectors"}, {"sieve order", "order"}, {"sieve blocks", "blocks"}, {"sieve space", "spaces"},
-		{"rx", "rays"}, {"cgrx", "rays"}};
+		{"rx", "rays"}, {"cgrx", "rays"}, {"sorted", "map"}, {"hash", "map"}, {"direct", "map"}, {"btree", "map"}};
 	for (uint32_t i = 0; i < sizeof names / sizeof *names; i++)
 		if (strcmp(at->kind, names[i][0]) == 0)
 			return !of || is_placed_by(segment, of, at) ? names[i][1] : NULL;

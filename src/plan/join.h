@@ -6,6 +6,7 @@
  *                  (join_order.h); what is tested and read above
  *   join_bind.c    what each relation gives: columns that are read above, and keys whose fields say the same on both sides
  *   join_leaf.c    the chain of methods on a device, priced, and what is above as a scan of the rows that come out
+ *   join_under.c   ... under what a method of the role "select" finds of a relation's conditions
  *   join_try.c     which device, and whether another leaf or the host is cheaper
  *   join_explain.c what EXPLAIN says of it, and what the host would need for the same
  *   join_groups.c  what is above as rows again: a relation may be the groups of a block below, which is a graph of its own
@@ -32,6 +33,7 @@ struct rql_join_relation {
 	struct rql_columns_source source;  /* of that, on the device at hand: owned, until what reads them is prepared */
 	struct rql_cost cost;              /* of that */
 	const char *by;                    /* the method that gives them */
+	const char *under;                 /* join_under.c: what finds its rows, for EXPLAIN; NULL: all are read */
 	const char *table;
 	uint32_t needs; /* side: a bit for each relation that its conditions read, which is joined before */
 	struct rql_expr *const *of_side;   /* side: its columns over the table's */
@@ -148,6 +150,9 @@ static inline bool rql_join_can_fail(const struct rql_request *request, const st
 double (*rql_join_pair_price(void))(const struct rql_profile *profile, const struct rql_pair_size *size);
 /* Fills requests, forms and keys. Groups are there. */
 rql_status rql_join_bind(struct rql_join_graph *g) RQL_MUST_CHECK;
+/* The relation's rows, which *source reads all of, under those that an index or a sieve finds, where that is cheaper. */
+rql_status rql_join_under(struct rql_join_graph *g, struct rql_device *device, struct rql_join_relation *r,
+                          const struct rql_request *request, struct rql_columns_source *source) RQL_MUST_CHECK;
 /* All of the graph on one device, as a leaf. */
 rql_status rql_join_try_device(struct rql_join_graph *g, struct rql_device *device, struct rql_leaf *leaf) RQL_MUST_CHECK;
 /* What join_leaf.c and join_union.c do for each other: the rows of a branch as a request, which reads *from (the caller's to

@@ -24,6 +24,9 @@ static void put_joins(struct rql_strbuf *text, const struct rql_join_graph *g)
 	}
 	if (g->order)
 		rql_strbuf_put(text, g->order);
+	for (uint32_t r = 0; r < g->relation_count; r++)
+		if (g->relations[r].under)
+			rql_strbuf_printf(text, "  rows of %s under rows of %s\n", g->relations[r].table, g->relations[r].under);
 	for (uint32_t s = 0; s < g->step_count; s++) {
 		const struct rql_join_step *step = &g->steps[s];
 		const struct rql_join_relation *r = &g->relations[step->relation];

@@ -208,7 +208,7 @@ static rql_status open_relation(struct building *b, uint32_t relation, struct ch
 	rql_join_drop_source(&r->source);
 	out->source.method->price(out->source.prepared, b->device, &cost);
 	out->source.rows = cost.rows_out;
-	return RQL_OK;
+	return rql_join_under(g, b->device, r, &request, &out->source);
 }
 
 /* ---- joins ---- */

@@ -8,14 +8,18 @@
 #include "shaders/primitive/lookup_points_hashed_64.comp.h"
 #include "shaders/primitive/lookup_probe_32.comp.h"
 #include "shaders/primitive/lookup_probe_64.comp.h"
+#include "shaders/primitive/lookup_probe_tree_32.comp.h"
+#include "shaders/primitive/lookup_probe_tree_64.comp.h"
 
 /* A partition of the probes takes as long as some random reads of each: fewer probes, or ones that touch little of a
  * map anyway, are not worth it. */
 #define ORDER_PROBES (UINT64_C(1) << 20)
 #define ORDER_BYTES_A_PROBE 128u
 
-static const struct rql_kernel probe_kernels[2] = {RQL_LOOKUP_KERNEL(lookup_probe_32, rql_lookup_args),
-                                                   RQL_LOOKUP_KERNEL(lookup_probe_64, rql_lookup_args)};
+static const struct rql_kernel probe_kernels[2][2] = {
+	{RQL_LOOKUP_KERNEL(lookup_probe_32, rql_lookup_args), RQL_LOOKUP_KERNEL(lookup_probe_64, rql_lookup_args)},
+	{RQL_LOOKUP_KERNEL(lookup_probe_tree_32, rql_lookup_args), RQL_LOOKUP_KERNEL(lookup_probe_tree_64, rql_lookup_args)},
+};
 static const struct rql_kernel point_kernels[2][2] = {
 	{RQL_LOOKUP_KERNEL(lookup_points_direct_32, rql_lookup_points_args),
      RQL_LOOKUP_KERNEL(lookup_points_direct_64, rql_lookup_points_args)},
@@ -53,24 +57,36 @@ static rql_status check_table(const struct rql_lookup_map *map, struct rql_error
 	return rql_span_check(&map->failed, 1, 8, "number of rows that a map has no place for", err);
 }
 
+static rql_status check_tree(const struct rql_lookup_map *map, struct rql_error *err)
+{
+	const uint64_t key_bytes = map->key_bits / 8;
+	RQL_TRY(rql_span_check(&map->keys, rql_lookup_tree_keys(map) * key_bytes / 16, 16, "keys of a map", err));
+	return rql_span_check(&map->nodes, rql_lookup_tree_lines(map) * 4, 16, "nodes of a map", err);
+}
+
 rql_status rql_lookup_check_map(const struct rql_lookup_map *map, struct rql_error *err)
 {
 	bool bounds = map->form == RQL_LOOKUP_HASHED ||
 	              (map->low <= map->high && map->shift <= 63 && (map->key_bits == 64 || map->high <= UINT32_MAX) &&
-	               rql_lookup_last_entry(map) < RQL_LOOKUP_KEYS && (map->form == RQL_LOOKUP_SORTED || !map->shift));
+	               (map->form == RQL_LOOKUP_BTREE || rql_lookup_last_entry(map) < RQL_LOOKUP_KEYS) &&
+	               (map->form == RQL_LOOKUP_SORTED || !map->shift));
 	if ((map->key_bits != 32 && map->key_bits != 64) || map->count > RQL_LOOKUP_KEYS ||
-	    (unsigned)map->form > RQL_LOOKUP_DIRECT || !bounds)
+	    (unsigned)map->form > RQL_LOOKUP_BTREE || !bounds)
 		return rql_error_set(err, RQL_ERROR_INTERNAL,
 		                     "a map of form %d with %llu keys of %u bits between %llu and %llu, by shift %u",
 		                     (int)map->form, (unsigned long long)map->count, map->key_bits, (unsigned long long)map->low,
 		                     (unsigned long long)map->high, map->shift);
-	if (map->form != RQL_LOOKUP_SORTED)
+	if (!rql_lookup_ordered(map))
 		return check_table(map, err);
-	bool paired = rql_lookup_paired(map);
-	RQL_TRY(rql_span_check(&map->keys, map->count, paired ? 8 : map->key_bits / 8, "keys of a map", err));
+	bool paired = rql_lookup_paired(map), tree = map->form == RQL_LOOKUP_BTREE;
+	if (!tree)
+		RQL_TRY(rql_span_check(&map->keys, map->count, paired ? 8 : map->key_bits / 8, "keys of a map", err));
 	if (!paired)
 		RQL_TRY(rql_span_check(&map->rows, map->count, 4, "rows of a map", err));
-	RQL_TRY(rql_span_check(&map->starts, rql_lookup_starts(map), 4, "directory of a map", err));
+	if (tree)
+		RQL_TRY(check_tree(map, err));
+	else
+		RQL_TRY(rql_span_check(&map->starts, rql_lookup_starts(map), 4, "directory of a map", err));
 	if (map->sums.buffer)
 		RQL_TRY(rql_span_check(&map->sums, map->count + 1, 8, "sums of a map", err));
 	return RQL_OK;
@@ -78,16 +94,17 @@ rql_status rql_lookup_check_map(const struct rql_lookup_map *map, struct rql_err
 
 struct rql_lookup_args rql_lookup_args_of(const struct rql_lookup_map *map)
 {
+	const bool tree = map->form == RQL_LOOKUP_BTREE;
 	struct rql_span rows = rql_lookup_rows(map);
 	return (struct rql_lookup_args){
 		.keys = rql_span_address(&map->keys),
 		.rows = rql_span_address(&rows),
-		.starts = rql_span_address(&map->starts),
+		.starts = rql_span_address(tree ? &map->nodes : &map->starts),
 		.sums = rql_span_address(&map->sums),
 		.base = map->low,
 		.count = (uint32_t)map->count,
 		.shift = map->shift,
-		.last = (uint32_t)rql_lookup_last_entry(map),
+		.last = tree ? rql_lookup_tree_of(map).levels : (uint32_t)rql_lookup_last_entry(map),
 		.stride = rql_lookup_paired(map),
 	};
 }
@@ -107,8 +124,10 @@ rql_status rql_lookup_record(struct rql_commands *c, const char *pass, struct rq
 
 static uint64_t map_bytes(const struct rql_lookup_map *map)
 {
-	if (map->form != RQL_LOOKUP_SORTED)
+	if (!rql_lookup_ordered(map))
 		return rql_lookup_slots(map) * rql_lookup_slot_bytes(map);
+	if (map->form == RQL_LOOKUP_BTREE)
+		return map->count * 4 + rql_lookup_tree_keys(map) * map->key_bits / 8 + rql_lookup_tree_lines(map) * 64;
 	return map->count * (map->key_bits / 8 + 4) + rql_lookup_starts(map) * 4;
 }
 
@@ -188,7 +207,7 @@ uint64_t rql_lookup_temp_bytes(const struct rql_lookup *lookup)
 static rql_status check_answers(const struct rql_lookup *lookup, struct rql_error *err)
 {
 	const struct rql_lookup_map *map = &lookup->map;
-	bool table = map->form != RQL_LOOKUP_SORTED;
+	bool table = !rql_lookup_ordered(map);
 	if (table && (lookup->ends.buffer || lookup->sums.buffer))
 		return rql_error_set(err, RQL_ERROR_INTERNAL, "ranges or sums of a map that has no order: make a sorted one");
 	if (lookup->sums.buffer && !map->sums.buffer)
@@ -231,7 +250,8 @@ static rql_status record_sorted(struct rql_commands *c, const struct rql_lookup 
 	args.counts_out = rql_span_address(&lookup->counts);
 	args.sums_out = rql_span_address(&lookup->sums);
 	args.probes = lookup->count;
-	return rql_lookup_record(c, "lookup.probe", rql_lookup_device(map), &probe_kernels[map->key_bits == 64], &args,
+	return rql_lookup_record(c, "lookup.probe", rql_lookup_device(map),
+	                         &probe_kernels[map->form == RQL_LOOKUP_BTREE][map->key_bits == 64], &args,
 	                         lookup->count, uses, err);
 }
 
@@ -262,14 +282,14 @@ static rql_status record_probes(struct rql_commands *c, const struct rql_lookup 
 {
 	const struct rql_lookup_map *map = &lookup->map;
 	const struct rql_span *read[] = {&map->keys,   &map->rows,     &map->starts,    &map->sums,   &map->slots,
-	                                 &map->counts, &lookup->found, &lookup->points, &lookup->ends};
+	                                 &map->counts, &lookup->found, &lookup->points, &lookup->ends, &map->nodes};
 	const struct rql_span *written[] = {&lookup->rows, &lookup->counts, &lookup->sums};
 	struct rql_uses uses = {.count = 0};
 	for (uint32_t i = 0; i < sizeof(read) / sizeof(read[0]); i++)
 		rql_uses_add(&uses, read[i], RQL_READ);
 	for (uint32_t i = 0; i < sizeof(written) / sizeof(written[0]); i++)
 		rql_uses_add(&uses, written[i], RQL_WRITE);
-	return map->form == RQL_LOOKUP_SORTED ? record_sorted(c, lookup, &uses, err) : record_points(c, lookup, &uses, err);
+	return rql_lookup_ordered(map) ? record_sorted(c, lookup, &uses, err) : record_points(c, lookup, &uses, err);
 }
 
 static rql_status record_ordered(struct rql_commands *c, const struct rql_lookup *lookup,

@@ -37,7 +37,7 @@ static struct rql_prefix_sum prefix_of(const struct rql_lookup_build *build)
 
 uint64_t rql_lookup_build_temp_bytes(const struct rql_lookup_build *build)
 {
-	if (build->map.form != RQL_LOOKUP_SORTED)
+	if (!rql_lookup_ordered(&build->map))
 		return rql_lookup_table_temp_bytes(build);
 	struct rql_sort sort = sort_of(build);
 	struct rql_prefix_sum prefix = prefix_of(build);
@@ -84,22 +84,27 @@ static rql_status record_sums(struct rql_commands *c, const struct rql_lookup_bu
 	return rql_record_prefix_sum(c, &prefix, err);
 }
 
+static rql_status record_directory(struct rql_commands *c, const struct rql_lookup_map *map, struct rql_error *err)
+{
+	struct rql_lookup_args args = rql_lookup_args_of(map);
+	struct rql_uses uses = {.count = 0};
+	rql_uses_add(&uses, &map->keys, RQL_READ);
+	rql_uses_add(&uses, &map->starts, RQL_WRITE);
+	return rql_lookup_record(c, "lookup.directory", rql_lookup_device(map), &directory_kernels[map->key_bits == 64],
+	                         &args, map->count + 1, &uses, err);
+}
+
 rql_status rql_record_lookup_build(struct rql_commands *c, const struct rql_lookup_build *build,
                                    struct rql_error *err)
 {
 	const struct rql_lookup_map *map = &build->map;
 	RQL_TRY(check_build(build, err));
-	if (map->form != RQL_LOOKUP_SORTED)
+	if (!rql_lookup_ordered(map))
 		return rql_record_lookup_table(c, build, err);
 	if (map->count) {
 		struct rql_sort sort = sort_of(build);
 		RQL_TRY(rql_record_sort(c, &sort, err));
 	}
-	struct rql_lookup_args args = rql_lookup_args_of(map);
-	struct rql_uses uses = {.count = 0};
-	rql_uses_add(&uses, &map->keys, RQL_READ);
-	rql_uses_add(&uses, &map->starts, RQL_WRITE);
-	RQL_TRY(rql_lookup_record(c, "lookup.directory", rql_lookup_device(map), &directory_kernels[map->key_bits == 64],
-	                          &args, map->count + 1, &uses, err));
+	RQL_TRY(map->form == RQL_LOOKUP_BTREE ? rql_record_lookup_levels(c, map, err) : record_directory(c, map, err));
 	return map->sums.buffer ? record_sums(c, build, err) : RQL_OK;
 }

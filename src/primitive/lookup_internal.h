@@ -20,6 +20,11 @@ static inline uint64_t rql_lookup_last_entry(const struct rql_lookup_map *map)
 {
 	return (map->high - map->low) >> map->shift;
 }
+/* Has it ranges and sums? */
+static inline bool rql_lookup_ordered(const struct rql_lookup_map *map)
+{
+	return map->form == RQL_LOOKUP_SORTED || map->form == RQL_LOOKUP_BTREE;
+}
 /* Sorted keys and their rows lie in pairs. */
 static inline bool rql_lookup_paired(const struct rql_lookup_map *map)
 {
@@ -35,7 +40,10 @@ struct rql_lookup_args rql_lookup_args_of(const struct rql_lookup_map *map);
 /* A buffer of the map, for its device. */
 static inline struct rql_device *rql_lookup_device(const struct rql_lookup_map *map)
 {
-	return (map->form == RQL_LOOKUP_SORTED ? map->starts.buffer : map->slots.buffer)->device;
+	const struct rql_span *span = map->form == RQL_LOOKUP_SORTED  ? &map->starts
+	                              : map->form == RQL_LOOKUP_BTREE ? &map->nodes
+	                                                              : &map->slots;
+	return span->buffer->device;
 }
 
 /* A thread for each item. */
@@ -47,6 +55,15 @@ rql_status rql_lookup_record(struct rql_commands *c, const char *pass, struct rq
 uint32_t rql_lookup_order_bits(const struct rql_lookup_map *map, uint64_t keys);
 /* Sets how a partition of 2^bits parts chooses a key's. */
 void rql_lookup_order_by(const struct rql_lookup_map *map, struct rql_partition *partition);
+
+/* gpu_lookup_tree.c. lines: where each level begins, from the top. */
+#define RQL_LOOKUP_LEVELS 12u /* of 2^32 keys with 9 children a node */
+struct rql_lookup_tree {
+	uint32_t levels;
+	uint32_t lines[RQL_LOOKUP_LEVELS];
+	uint64_t nodes[RQL_LOOKUP_LEVELS], step[RQL_LOOKUP_LEVELS]; /* of each level; keys below a child */
+};
+struct rql_lookup_tree rql_lookup_tree_of(const struct rql_lookup_map *map);
 
 /* gpu_lookup_table.c: hashed and direct maps. */
 uint64_t rql_lookup_table_temp_bytes(const struct rql_lookup_build *build);

@@ -4,7 +4,8 @@
 
 #include "device/kernel_types.h"
 
-/* lookup_directory.comp, lookup_probe.comp: entry(key) = (key - base) >> shift, within [0, last]. */
+/* lookup_directory.comp, lookup_probe.comp: entry(key) = (key - base) >> shift, within [0, last]. Trees: starts are the
+ * lines of their levels, of which there are `last`. */
 struct rql_lookup_args {
 	uint64_t keys, rows, starts, sums; /* of the map */
 	uint64_t lows, highs;              /* probes; highs 0: points */
@@ -48,6 +49,31 @@ struct rql_lookup_table_args {
 	uint32_t merge, unused;
 };
 RQL_KERNEL_STRUCT_SIZE(rql_lookup_table_args, 88);
+
+/* lookup_tree.comp: entry e of a level is the first key below its child e + 1, which has `step` keys, as each has; or
+ * all ones, where there is no such child. */
+struct rql_lookup_tree_args {
+	uint64_t keys, out_items;
+	uint64_t entries, step;
+	uint32_t count, unused; /* keys */
+};
+RQL_KERNEL_STRUCT_SIZE(rql_lookup_tree_args, 40);
+
+/* lookup_bits.comp: as above. starts: of hashed and direct maps where each key's rows begin in `rows`; 0: each has one.
+ * A tile is as many probes as a workgroup has threads; `slices` workgroups set the bits of one. */
+struct rql_lookup_bits_args {
+	uint64_t keys, rows, starts, slots; /* of the map */
+	uint64_t lows, highs;               /* probes; highs 0: points */
+	uint64_t bits_out;
+	uint64_t probes;
+	uint64_t base, high;
+	uint32_t count; /* keys of the map */
+	uint32_t shift, last;
+	uint32_t part_bits, part_slots;
+	uint32_t slices;
+	uint32_t stride, unused;
+};
+RQL_KERNEL_STRUCT_SIZE(rql_lookup_bits_args, 112);
 
 /* lookup_values.comp: values in the order of `rows`, as words of 64 bits. */
 #define RQL_LOOKUP_WIDE 1u

@@ -36,6 +36,7 @@ extern const struct rql_selftest_case rql_selftest_draw[];
 extern const struct rql_selftest_case rql_selftest_primitive[];
 extern const struct rql_selftest_case rql_selftest_sort[];
 extern const struct rql_selftest_case rql_selftest_relation[];
+extern const struct rql_selftest_case rql_selftest_bits[];
 extern const struct rql_selftest_case rql_selftest_lookup[];
 extern const struct rql_selftest_case rql_selftest_text[];
 extern const struct rql_selftest_case rql_selftest_geometry[];

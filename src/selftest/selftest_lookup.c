@@ -87,9 +87,14 @@ static void choose_directory(const struct lookup_check *k, const struct lookup_a
 		uint64_t half = (map->high - map->low) / 2;
 		map->high = map->low + (half < 5000 ? half : 5000);
 	}
-	map->shift = k->directory == CHOSEN ? rql_lookup_choose_shift(k->keys, map->low, map->high) : 0;
+	map->shift = map->form == RQL_LOOKUP_BTREE ? 0 : k->directory == CHOSEN ? rql_lookup_choose_shift(k->keys, map->low, map->high) : 0;
 	if (k->directory == NONE)
 		map->high = map->low;
+}
+
+static bool is_ordered(enum rql_lookup_form form)
+{
+	return form == RQL_LOOKUP_SORTED || form == RQL_LOOKUP_BTREE;
 }
 
 /* Slots without counts where only rows are asked for. */
@@ -117,15 +122,19 @@ static rql_status make_map(struct rql_selftest *t, const struct lookup_check *k,
 	                                   .value_bits = 32, .value_signed = true};
 	choose_directory(k, a, map);
 	RQL_TRY(rql_drawn_buffer(t, k->key_bits, a->keys, k->keys, &build->keys, err));
-	if (map->form != RQL_LOOKUP_SORTED)
+	if (!is_ordered(map->form))
 		return make_table(t, way, build, err);
 	RQL_TRY(rql_selftest_buffer(t, k->keys * 4, a->values, "values of a map", &build->values.buffer, err));
-	const bool pairs = way->pairs && k->key_bits == 32;
+	const bool tree = map->form == RQL_LOOKUP_BTREE, pairs = way->pairs && k->key_bits == 32 && !tree;
 	const uint32_t key_bytes = pairs ? 8 : k->key_bits / 8;
-	RQL_TRY(rql_selftest_buffer(t, k->keys * key_bytes, NULL, "keys of a map", &map->keys.buffer, err));
+	const uint64_t keys = tree ? rql_lookup_tree_keys(map) : k->keys;
+	RQL_TRY(rql_selftest_buffer(t, keys * key_bytes, NULL, "keys of a map", &map->keys.buffer, err));
 	if (!pairs)
 		RQL_TRY(rql_selftest_buffer(t, k->keys * 4, NULL, "rows of a map", &map->rows.buffer, err));
-	RQL_TRY(rql_selftest_buffer(t, rql_lookup_starts(map) * 4, NULL, "directory of a map", &map->starts.buffer, err));
+	if (tree)
+		RQL_TRY(rql_selftest_buffer(t, rql_lookup_tree_lines(map) * 64, NULL, "nodes of a map", &map->nodes.buffer, err));
+	else
+		RQL_TRY(rql_selftest_buffer(t, rql_lookup_starts(map) * 4, NULL, "directory of a map", &map->starts.buffer, err));
 	RQL_TRY(rql_selftest_buffer(t, (k->keys + 1) * 8, NULL, "sums of a map", &map->sums.buffer, err));
 	return rql_selftest_buffer(t, rql_lookup_build_temp_bytes(build), NULL, "temp of a map", &build->temp.buffer, err);
 }
@@ -147,7 +156,7 @@ static rql_status run(struct rql_selftest *t, const struct lookup_check *k, stru
 	RQL_TRY(rql_selftest_buffer(t, lookup.count * 4, a->rows_out, "rows found", &lookup.rows.buffer, err));
 	if (!way->only_rows)
 		RQL_TRY(rql_selftest_buffer(t, lookup.count * 4, a->counts_out, "rows counted", &lookup.counts.buffer, err));
-	if (!way->only_rows && way->form == RQL_LOOKUP_SORTED)
+	if (!way->only_rows && is_ordered(way->form))
 		RQL_TRY(rql_selftest_buffer(t, lookup.count * 8, a->sums_out, "values summed", &lookup.sums.buffer, err));
 	if (rql_lookup_temp_bytes(&lookup))
 		RQL_TRY(rql_selftest_buffer(t, rql_lookup_temp_bytes(&lookup), NULL, "temp of a look-up", &lookup.temp.buffer,
@@ -186,7 +195,7 @@ static rql_status check_once(struct rql_selftest *t, const struct lookup_check *
 	if (way->only_rows)
 		return RQL_OK;
 	RQL_TRY(rql_selftest_same(a->counts_out, a->counts, probes, 4, "rows counted by a look-up", err));
-	if (way->form != RQL_LOOKUP_SORTED)
+	if (!is_ordered(way->form))
 		return RQL_OK;
 	return rql_selftest_same(a->sums_out, a->sums, probes, 8, "sums of a look-up", err);
 }
@@ -237,6 +246,22 @@ static rql_status check_sorted(struct rql_selftest *t, bool ranges, struct rql_e
 {
 	for (uint32_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)
 		RQL_TRY(check_ways(t, &checks[i], RQL_LOOKUP_SORTED, ranges, err));
+	return RQL_OK;
+}
+
+/* One node, one level above, two and three of them; keys that are all ones beside what fills up nodes. */
+static rql_status test_tree(struct rql_selftest *t, struct rql_error *err)
+{
+	static const struct lookup_check trees[] = {
+		{RQL_KEYS_SPARSE, CHOSEN, 32, 0, 50, 0},      {RQL_KEYS_SPARSE, CHOSEN, 64, 1, 50, 0},
+		{RQL_KEYS_SPARSE, CHOSEN, 32, 5003, 1500, 0}, {RQL_KEYS_SPARSE, CHOSEN, 64, 3001, 1500, 9},
+		{RQL_KEYS_DENSE, CHOSEN, 32, 272, 400, 0},    {RQL_KEYS_DUPLICATES, CHOSEN, 64, 648, 400, 0},
+		{RQL_KEYS_ENDS, CHOSEN, 32, 300, 200, 0},     {RQL_KEYS_ENDS, CHOSEN, 64, 81, 200, 0},
+		{RQL_KEYS_EQUAL, CHOSEN, 32, 1000, 100, 0},
+	};
+	for (uint32_t i = 0; i < sizeof(trees) / sizeof(trees[0]); i++)
+		for (unsigned ranges = 0; ranges < 2; ranges++)
+			RQL_TRY(check_ways(t, &trees[i], RQL_LOOKUP_BTREE, ranges, err));
 	return RQL_OK;
 }
 
@@ -357,6 +382,7 @@ static rql_status test_refused(struct rql_selftest *t, struct rql_error *err)
 const struct rql_selftest_case rql_selftest_lookup[] = {
 	{"lookup.points", RQL_SELFTEST_UNIT(RQL_UNIT_COMPUTE), test_points},
 	{"lookup.ranges", RQL_SELFTEST_UNIT(RQL_UNIT_COMPUTE), test_ranges},
+	{"lookup.tree", RQL_SELFTEST_UNIT(RQL_UNIT_COMPUTE), test_tree},
 	{"lookup.hashed", RQL_SELFTEST_UNIT(RQL_UNIT_COMPUTE), test_hashed},
 	{"lookup.direct", RQL_SELFTEST_UNIT(RQL_UNIT_COMPUTE), test_direct},
 	{"lookup.full_part", RQL_SELFTEST_UNIT(RQL_UNIT_COMPUTE), test_full_part},

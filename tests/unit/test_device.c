@@ -167,7 +167,7 @@ static void test_profile_formats(void **state)
 	cpu->profile = rql_profile_guess;
 	assert_false(rql_profile_load(cpu));
 	assert_true(cpu->profile.cell_ns == rql_profile_guess.cell_ns);
-	edit_profile("\"format\":3", "\"format\":2");
+	edit_profile("\"format\":4", "\"format\":2");
 	assert_true(rql_profile_load(cpu));
 	assert_true(cpu->profile.measured && cpu->profile.cell_ns == 0.75);
 	assert_memory_equal(&cpu->profile.scan, &rql_profile_guess.scan, sizeof(cpu->profile.scan));

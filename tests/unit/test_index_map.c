@@ -9,7 +9,11 @@
 
 #include <cmocka.h>
 
+#include "device/device.h"
+#include "device/fault/fault.h"
+#include "method/index/compute/index_compute.h"
 #include "method/index/index_map.h"
+#include "vulkan_fixture.h"
 
 static unsigned maps = 400;
 static uint64_t seed = 20261124;
@@ -186,6 +190,30 @@ static void no_room(void **state)
 	}
 }
 
+/* What a random read takes is measured, and a device that fails keeps what it had. */
+static void random_reads(void **state)
+{
+	struct rql_devices *devices = NULL;
+	struct rql_error err = {0};
+	(void)state;
+	vulkan_keep_drivers();
+	assert_int_equal(rql_devices_open(1, &devices, NULL), RQL_OK);
+	struct rql_device *gpu = rql_devices_get(devices, "vulkan:0");
+	if (!gpu || !gpu->units[RQL_UNIT_COMPUTE]) {
+		rql_devices_close(devices);
+		skip();
+	}
+	gpu->profile.sector_ns = 12345;
+	assert_int_equal(rql_fault_set(gpu, RQL_FAULT_ALLOCATION, 3, &err), RQL_OK);
+	assert_int_equal(rql_index_calibrate(gpu, false, &err), RQL_ERROR_LIMIT);
+	assert_true(gpu->profile.sector_ns == 12345);
+	rql_fault_remove(gpu);
+	rql_error_clear(&err);
+	assert_int_equal(rql_index_calibrate(gpu, false, &err), RQL_OK);
+	assert_true(gpu->profile.sector_ns >= 1e-3 && gpu->profile.sector_ns <= 1e4);
+	rql_devices_close(devices);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc > 1)
@@ -197,6 +225,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(bytes_of_a_key),
 		cmocka_unit_test(dense_keys),
 		cmocka_unit_test(no_room),
+		cmocka_unit_test(random_reads),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,7 +27,7 @@ void rql_index_sought(const struct rql_index_test *tests, const uint32_t *order,
 }
 
 struct running {
-	const struct rql_prepared *p;
+	const struct rql_index_choice *p;
 	const struct rql_index_test *tests; /* [p->test_count]: the run's own where it has values for points */
 	double most;                        /* rows that may be looked up; HUGE_VAL: any */
 	double found;
@@ -199,7 +199,7 @@ static struct rql_index_range range_of(const struct rql_store_column *column, co
 static rql_status take_points(struct running *r, const struct rql_value *const *points, struct rql_arena *arena,
                               struct rql_error *err)
 {
-	const struct rql_prepared *p = r->p;
+	const struct rql_index_choice *p = r->p;
 	struct rql_index_test *tests = RQL_NEW_ARRAY(arena, struct rql_index_test, p->test_count);
 	struct rql_index_range *ranges = RQL_NEW_ARRAY(arena, struct rql_index_range, p->test_count);
 	if (!tests || !ranges)
@@ -217,7 +217,7 @@ static rql_status take_points(struct running *r, const struct rql_value *const *
 	return RQL_OK;
 }
 
-uint32_t rql_index_points(const struct rql_prepared *p)
+uint32_t rql_index_points(const struct rql_index_choice *p)
 {
 	uint32_t points = 0;
 	for (uint32_t t = 0; t < p->test_count; t++)
@@ -240,7 +240,7 @@ static rql_status give_rows(const struct running *r, struct rql_arena *arena, st
 	return RQL_OK;
 }
 
-rql_status rql_index_look(const struct rql_prepared *p, struct rql_device *device, const struct rql_run *how,
+rql_status rql_index_look(const struct rql_index_choice *p, struct rql_device *device, const struct rql_run *how,
                           struct rql_port *out, struct rql_error *err)
 {
 	const struct rql_store_snapshot *snapshot = p->snapshot;

@@ -27,8 +27,9 @@ bool rql_index_can_order(const struct rql_request *request)
 	return !request->conjunct_count && !request->lookup_count && find_index(request);
 }
 
-void rql_index_prepare_order(const struct rql_request *request, struct rql_prepared *out)
+void rql_index_prepare_order(const struct rql_request *request, struct rql_index_choice *out)
 {
+	out->snapshot = rql_store_snapshot_retain(request->snapshot);
 	out->sorted = true;
 	out->of = *find_index(request);
 }
@@ -77,7 +78,7 @@ static const uint64_t *starts_of(const struct rql_store_segment *segment, uint32
 	return starts;
 }
 
-static rql_status hold(const struct rql_prepared *p, struct rql_device *device, const struct rql_run *how,
+static rql_status hold(const struct rql_index_choice *p, struct rql_device *device, const struct rql_run *how,
                        const uint64_t **starts, struct rql_sorted_rows *out, struct rql_error *err)
 {
 	struct held *held = out->state;
@@ -93,7 +94,7 @@ static rql_status hold(const struct rql_prepared *p, struct rql_device *device, 
 	return RQL_OK;
 }
 
-rql_status rql_index_order(const struct rql_prepared *p, struct rql_device *device, const struct rql_run *how,
+rql_status rql_index_order(const struct rql_index_choice *p, struct rql_device *device, const struct rql_run *how,
                            struct rql_port *out, struct rql_error *err)
 {
 	const uint32_t segments = p->snapshot->segment_count;

@@ -258,10 +258,15 @@ static void price_locked(const struct rql_prepared *p, const struct rql_device *
 	}
 }
 
-/* What comes in is made in the same run. */
+/* What comes in is made in the same run. So are ROWS: of COLUMNS they are a part of the price, since their reader adds it to
+ * its own; of all else the planner adds them (plan/price.c). */
 static void add_source(const struct rql_prepared *p, const struct rql_device *device, struct rql_cost *out)
 {
 	struct rql_cost in;
+	if (p->gives && p->under.method) {
+		p->under.method->price(p->under.prepared, device, &in);
+		rql_cost_add(out, &in);
+	}
 	if (!p->from.method)
 		return;
 	p->from.method->price(p->from.prepared, device, &in);
