@@ -9,8 +9,8 @@
 #include "flow/join_internal.h"
 #include "flow/operator.h"
 
-/* What a run may take of the memory that is left: the pairs need some, too. */
-#define SHARE 2u
+/* Partitions may take one part in so many of the memory that is left: pieces and pairs need some, too. */
+#define SHARE 3u
 #define ROW_BYTES 12u /* of a partition */
 #define SPARE_BYTES (UINT64_C(64) << 20)
 
@@ -140,6 +140,14 @@ static uint64_t host_bytes(const struct joining *j)
 	return !limit ? 0 : !share ? 1 : share < most ? share : most;
 }
 
+/* Else the reason names the method whose rows are joined. */
+static void say_whose(struct rql_error *err, rql_status status, const struct rql_pairs_offer *offer)
+{
+	char *why = strdup(rql_error_message(err));
+	(void)rql_error_set(err, status, "pairs by %s on %s: %s", offer->method->name, offer->device->id, why ? why : "");
+	free(why);
+}
+
 static rql_status find(struct joining *j, struct rql_run_sides *sides)
 {
 	struct rql_running *r = j->r;
@@ -151,6 +159,8 @@ static rql_status find(struct joining *j, struct rql_run_sides *sides)
 	const rql_status status = offer->method->run(offer->prepared, offer->device, &how, &port, r->err);
 	if (how.progress)
 		atomic_store(&how.progress->phase, NULL);
+	if (status == RQL_ERROR_DEVICE || status == RQL_ERROR_LIMIT || status == RQL_ERROR_MEMORY || status == RQL_ERROR_IO)
+		say_whose(r->err, status, offer);
 	r->moved = port.moved;
 	r->stats.device_ns += port.device_ns;
 	return status;
@@ -161,6 +171,7 @@ static rql_status find_within(struct joining *j, struct rql_run_sides *sides)
 {
 	const struct rql_flow *flow = j->r->flow;
 	sides->host_bytes = host_bytes(j);
+	sides->budget = flow->budget;
 	if (!sides->host_bytes)
 		return find(j, sides);
 	char *folder = flow->host ? rql_host_temporary_folder(flow->host) : NULL;

@@ -33,6 +33,7 @@ struct rql_run_sides {
 	uint64_t device_bytes; /* of the device's memory that it may have */
 	uint64_t host_bytes;   /* of the host's, for partitions; 0: any number */
 	const char *folder;    /* for what goes beyond; NULL: nothing may */
+	struct rql_budget *budget; /* of the host's memory, for all that is not counted there; NULL: none */
 	/* Row build[i] beside row probe[i]; hits: build is NULL, and each such probe row comes once or oftener. By one thread
 	 * at a time. */
 	rql_status (*put)(void *state, const uint32_t *build, const uint32_t *probe, uint64_t count, struct rql_error *err);

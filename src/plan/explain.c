@@ -195,6 +195,8 @@ static void put_device_measured(struct rql_strbuf *out, const struct rql_plan *p
 		bytes += c->bytes;
 		run += c->run_ns;
 	}
+	for (const struct rql_pairs_offer *offer = plan->nodes->pairs; offer; offer = offer->next)
+		run += offer->cost.run_ns;
 	rql_strbuf_put(out, "device: ");
 	put_duration(out, s->device_ns);
 	rql_strbuf_put(out, ", expected ");

@@ -9,7 +9,7 @@
 /* Below it no GPU is looked for. */
 #define WORTH_NS 2e6
 /* Of the memory that is left, as flow/join_pairs.c has it. */
-#define SHARE 2u
+#define SHARE 3u
 
 static bool is_forced(const struct rql_settings *settings)
 {

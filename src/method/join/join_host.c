@@ -256,6 +256,19 @@ static void report(const struct rql_host_report *r, struct rql_port *out)
 	                                .host_peak = r->host_peak};
 }
 
+static rql_status run_join(const struct rql_host_join *join, struct rql_budget *budget, struct rql_host_report *done,
+                           struct rql_error *err)
+{
+	const uint64_t staging = budget ? rql_host_join_staging(join) : 0;
+	if (staging)
+		RQL_TRY(rql_budget_charge(budget, staging, "pieces of a join", err));
+	const rql_status status = rql_host_join_run(join, done, err);
+	if (staging)
+		rql_budget_release(budget, staging);
+	return status;
+}
+
+/* Its sides may be of other sizes than was expected. */
 static rql_status run(const struct rql_prepared *p, struct rql_device *device, const struct rql_run *how,
                       struct rql_port *out, struct rql_error *err)
 {
@@ -280,7 +293,7 @@ static rql_status run(const struct rql_prepared *p, struct rql_device *device, c
 		join.heavy = put_heavy;
 		join.state = &sink;
 		join.progress = how->progress;
-		status = rql_host_join_run(&join, &done, err);
+		status = run_join(&join, sides->budget, &done, err);
 		report(&done, out);
 	}
 	free(feeds[0].before);

@@ -57,7 +57,8 @@ static rql_status store_new(const struct run *run, const struct rql_host_side *s
 
 static uint64_t read_rows(const struct rql_host_side *side)
 {
-	return READ_BYTES / rql_host_row_bytes(&side->shape) / 4 * 4;
+	const uint64_t most = READ_BYTES / rql_host_row_bytes(&side->shape), rows = side->rows + 4;
+	return (rows < most ? rows : most) / 4 * 4;
 }
 
 /* Pieces come in memory that the first device reaches, too. */
@@ -290,6 +291,22 @@ uint64_t rql_host_join_partitions(const struct rql_host_join *join)
 {
 	struct rql_host_sizes sizes;
 	return rql_host_sizes_choose(join, join->devices[0], limit_of(join), &sizes) ? UINT64_C(1) << sizes.bits : 0;
+}
+
+uint64_t rql_host_join_staging(const struct rql_host_join *join)
+{
+	const struct rql_host_side *sides[] = {&join->build, &join->probe};
+	struct rql_host_sizes sizes;
+	uint64_t piece = 0, read = 0;
+	if (!rql_host_sizes_choose(join, join->devices[0], limit_of(join), &sizes))
+		return 0;
+	for (int s = 0; s < 2; s++) {
+		const uint64_t bytes = rql_host_layout_of(join, sides[s], sizes.piece).bytes;
+		const uint64_t all = rql_host_layout_of(join, sides[s], read_rows(sides[s])).bytes;
+		piece = bytes > piece ? bytes : piece;
+		read = sizes.bits && all > read ? all : read;
+	}
+	return join->device_count * (RQL_HOST_FLIGHT * piece + 2 * rql_host_layout_of(join, NULL, sizes.out).bytes + read);
 }
 
 rql_status rql_host_join_kernels(const struct rql_host_join *join, rql_see_kernel *see, void *state,

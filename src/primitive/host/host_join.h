@@ -75,6 +75,8 @@ struct rql_host_report {
 };
 /* Pairs of partitions that the join is made of on its first device under its limit; 0: none would fit. */
 uint64_t rql_host_join_partitions(const struct rql_host_join *join);
+/* Bytes of the host's memory that pieces lie in on their way, beside partitions and what is in place. */
+uint64_t rql_host_join_staging(const struct rql_host_join *join);
 /* Shows the kernels that it records there. */
 rql_status rql_host_join_kernels(const struct rql_host_join *join, rql_see_kernel *see, void *state,
                                  struct rql_error *err) RQL_MUST_CHECK;
