@@ -330,6 +330,7 @@ static rql_status join_alone(struct rql_host_worker *w, const struct rql_host_sl
 		}
 		RQL_TRY(found > w->sizes.out ? put_heavy(w, slot, first, found, err) : put_alone(w, to, in->staging, found, err));
 		first += rows;
+		rows *= 2; /* a few rows with many matches do not make all parts behind them short */
 	}
 	return RQL_OK;
 }
