@@ -19,7 +19,7 @@ static const char help[] =
 	"counted. Each form of sieve that the figure names, the fused scan and DuckDB answer the same statements in one\n"
 	"run, and every count is checked. docs/bench.md says more. The exit code is 1 when an answer is wrong.\n"
 	"\n"
-	"  --figure N,...      of 15 to 29 and, of RayQL's own, 101 to 103 (default 15)\n"
+	"  --figure N,...      of 15 to 29 and, of RayQL's own, 101 to 104 (default 15)\n"
 	"  --form NAME,...     only forms of sieve whose name begins so, also slow ones: matrix, cells (default: all)\n"
 	"  --device D          as rayql_devices() names it: cpu, vulkan:0 (default cpu)\n"
 	"  --rows N            rows of the table (default 20000000; the paper has 100000000)\n"
@@ -196,7 +196,7 @@ static rql_status run_rival(struct figure_run *f, enum way way, const char *riva
 	for (uint32_t s = 0; s < f->count; s++) {
 		one = (struct rql_rtscan_case){0};
 		memcpy(one.sql, f->sql[s], sizeof one.sql);
-		RQL_TRY(rql_rtscan_measure(f->b->con, pass, gpu, o->runs, &one, err));
+		RQL_TRY(rql_rtscan_measure(f->b->con, pass, gpu, f->figure->reader, o->runs, &one, err));
 		if (!pass)
 			memcpy(f->answers[s], one.answer, sizeof one.answer);
 		const bool right = strcmp(one.answer, f->answers[s]) == 0;

@@ -52,6 +52,7 @@ struct rql_rtscan_figure {
 	bool transfer;   /* the bitmap's way to the host is part of a GPU's times, as in the paper (5.3) */
 	bool cube;       /* a cube of the columns is a rival */
 	bool statement;  /* times are SQL to rows, not the device's */
+	bool reader;     /* a GPU's times are those of all passes, with what reads the rows */
 };
 #define RQL_RTSCAN_CASES 16u /* most selectivities or conditions of a figure */
 extern const struct rql_rtscan_figure rql_rtscan_figures[]; /* number 0 ends them */
@@ -64,7 +65,7 @@ struct rql_rtscan_pass {
 };
 struct rql_rtscan_case {
 	char sql[512];
-	double device_us;    /* GPU: of the passes that select; CPU: of the method. Negative: another plan was taken */
+	double device_us;    /* GPU: of the passes that select, or all; CPU: of the method. Negative: another plan was taken */
 	double statement_us; /* SQL to rows, warm */
 	double least_us;     /* the same, the fastest run: what else the machine does is no part of a regret */
 	char answer[64];     /* its row, as text */
@@ -72,8 +73,9 @@ struct rql_rtscan_case {
 	uint32_t pass_count; /* of the device's last run */
 	struct rql_rtscan_pass passes[RQL_RTSCAN_PASSES];
 };
-/* Medians of `runs` after a run to warm up. pass: what EXPLAIN ANALYZE calls it ("sieve", "scan"), NULL: no RayQL. */
-rql_status rql_rtscan_measure(rayql_connection *con, const char *pass, bool gpu, int64_t runs,
+/* Medians of `runs` after a run to warm up. pass: what EXPLAIN ANALYZE calls it ("sieve", "scan"), NULL: no RayQL. reader:
+ * the passes of whoever reads its rows are a GPU's device time, too. */
+rql_status rql_rtscan_measure(rayql_connection *con, const char *pass, bool gpu, bool reader, int64_t runs,
                               struct rql_rtscan_case *one, struct rql_error *err);
 /* What a bitmap of so many rows takes from the device's memory to the host's, by the device's clock: the median. */
 rql_status rql_rtscan_transfer(const char *device, int64_t rows, int64_t runs, double *us, struct rql_error *err);

@@ -210,6 +210,15 @@ static const struct rql_rtscan_form best[] = {
 	{0},
 };
 static const double two[] = {0.001, 0.1, 0};
+/* A list takes 32 rows of a block: 0.8 %. */
+static const double few_rows[] = {0.0001, 0.001, 0.003, 0.006, 0.01, 0.1, 0};
+#define V26 "vectors = 26, components = 2, refine = values, rows = "
+#define B26 "vectors = 26, components = 1, refine = blocks, rows = "
+static const struct rql_rtscan_form rows_forms[] = {
+	{"values, bitmaps", V26 "bitmaps", GPU}, {"values, lists", V26 "lists", GPU}, {"values, auto", V26 "auto", GPU},
+	{"blocks, bitmaps", B26 "bitmaps", GPU}, {"blocks, lists", B26 "lists", GPU}, {"blocks, auto", B26 "auto", GPU},
+	{0},
+};
 
 #define ZIPF (1u << RQL_RTSCAN_ZIPF_11 | 1u << RQL_RTSCAN_ZIPF_13 | 1u << RQL_RTSCAN_ZIPF_15)
 #define SKEWED (ZIPF | 1u << RQL_RTSCAN_NORMAL)
@@ -253,5 +262,8 @@ const struct rql_rtscan_figure rql_rtscan_figures[] = {
      .values = UNIFORM, .selectivities = two, .forms = best, .select = "count(*), sum(d)", .statement = true},
 	{FIGURE(103, "sales: days in order, frequent names, NULLs", NULL), .predicates = 3,
      .values = 1u << RQL_RTSCAN_REAL, .forms = best, .conditions = of_real},
+	{FIGURE(104, "ROWS as bitmaps and as lists, with the scan that sums a fourth column under them", NULL), .predicates = 3,
+     .values = UNIFORM, .selectivities = few_rows, .forms = rows_forms, .select = "count(*), sum(d)", .stages = true,
+     .reader = true},
 	{0},
 };

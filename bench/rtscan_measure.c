@@ -48,8 +48,8 @@ static double time_behind(const char *explain, const char *text)
 	                                           : 1e6);
 }
 
-/* The passes of a run, "pass NAME: 12.3 us" each; of the scan only where it selects. Their sum; negative: none. */
-static double read_passes(const char *explain, bool scans, struct rql_rtscan_case *one)
+/* The passes of a run, "pass NAME: 12.3 us" each; of the scan only where it selects, or all. Their sum; negative: none. */
+static double read_passes(const char *explain, bool scans, bool all, struct rql_rtscan_case *one)
 {
 	double sum = 0;
 	one->pass_count = 0;
@@ -59,7 +59,7 @@ static double read_passes(const char *explain, bool scans, struct rql_rtscan_cas
 		const size_t length = end ? (size_t)(end - at) : 0;
 		const bool scan = length >= 4 && strncmp(at, "scan", 4) == 0;
 		struct rql_rtscan_pass *to = &one->passes[one->pass_count];
-		if (!length || length >= sizeof to->name || scan != scans || one->pass_count == RQL_RTSCAN_PASSES)
+		if (!length || length >= sizeof to->name || (scan != scans && !all) || one->pass_count == RQL_RTSCAN_PASSES)
 			continue;
 		memcpy(to->name, at, length);
 		to->name[length] = 0;
@@ -70,12 +70,13 @@ static double read_passes(const char *explain, bool scans, struct rql_rtscan_cas
 	return one->pass_count ? sum : -1;
 }
 
-static double time_of_method(const char *explain, const char *pass, bool gpu, struct rql_rtscan_case *one)
+static double time_of_method(const char *explain, const char *pass, bool gpu, bool reader,
+                             struct rql_rtscan_case *one)
 {
 	const bool sieve = strcmp(pass, "sieve") == 0;
 	if (sieve != (strstr(explain, "under rows of sieve") != NULL))
 		return -1;
-	return gpu ? read_passes(explain, !sieve, one) : time_behind(explain, "measured: ");
+	return gpu ? read_passes(explain, !sieve, reader, one) : time_behind(explain, "measured: ");
 }
 
 static rql_status read_answer(rayql_connection *con, struct rql_rtscan_case *one, struct rql_error *err)
@@ -90,7 +91,7 @@ static rql_status read_answer(rayql_connection *con, struct rql_rtscan_case *one
 	return status;
 }
 
-rql_status rql_rtscan_measure(rayql_connection *con, const char *pass, bool gpu, int64_t runs,
+rql_status rql_rtscan_measure(rayql_connection *con, const char *pass, bool gpu, bool reader, int64_t runs,
                               struct rql_rtscan_case *one, struct rql_error *err)
 {
 	char explain[640];
@@ -112,7 +113,7 @@ rql_status rql_rtscan_measure(rayql_connection *con, const char *pass, bool gpu,
 		rql_status status = rql_client_time(con, explain, &ms, &text, NULL, err);
 		if (status == RQL_OK)
 			read_found(rql_strbuf_text(&text), one);
-		const double us = status == RQL_OK ? time_of_method(rql_strbuf_text(&text), pass, gpu, one) : -1;
+		const double us = status == RQL_OK ? time_of_method(rql_strbuf_text(&text), pass, gpu, reader, one) : -1;
 		rql_strbuf_free(&text);
 		RQL_TRY(status);
 		if (us >= 0)

@@ -3,7 +3,7 @@
 #define RQL_BENCH_RX_H
 
 #include "primitive/lookup.h"
-#include "primitive/rt/cgrx.h"
+#include "primitive/rt/cgrx_nodes.h"
 #include "relation_bench.h"
 #include "rx_bench_kernels.h"
 
@@ -30,6 +30,9 @@ struct rql_rx_form {
 	bool inverse; /* cgRX of the probes; rays from the keys, which are sorted first */
 	bool drop; /* cgRX's scene has the bits that it chooses, else all */
 	bool hashed; /* a map: points of keys that come once */
+	/* cgRX in nodes of so many keys, which takes the shape's changes: in place, or anew. 0: it is not in nodes */
+	uint32_t log2_node;
+	bool anew;
 };
 
 /* A figure's point. */
@@ -47,7 +50,8 @@ struct rql_rx_shape {
 	bool sorted;        /* probes are sorted first, and answers put in the probes' order again */
 	bool partitioned;   /* the same by 2^10 ranges of keys instead (primitive/relation.h); maps do it themselves */
 	bool ordered;       /* keys come ascending */
-	uint32_t moved;     /* pairs of rows that change keys before a refit: all of them, or none */
+	uint32_t moved;     /* pairs of rows that change keys before a refit or an update: all of them, or none */
+	uint32_t added;     /* one of so many rows comes by an update, or none; other forms have them from the first */
 	const struct rql_rx_form *const *forms; /* NULL at the end */
 	const char *paper;  /* what it found; NULL: nothing there */
 	double paper_ms;    /* of the first form, RTX 4090, where it is known; 0: not */

@@ -11,6 +11,7 @@
 #define RQL_RX_BENCH_MOVE 3   /* out[places[i]] = keys[i], by `width` bits */
 #define RQL_RX_BENCH_FETCH 4  /* out[i] = keys[places[i]], by key bits */
 #define RQL_RX_BENCH_SWAP 5   /* rows 2 i and 2 i + 1 change keys and values */
+#define RQL_RX_BENCH_ROWS 6   /* out[i] = i + keys, as 32 bits: numbers of rows */
 
 /* A key's number is below 2^log2_distinct where there is such a key; the first `dense` numbers are keys themselves,
  * the others lie anywhere above. */

@@ -13,7 +13,7 @@ static const char help[] =
 	"\n"
 	"  --device D          as rayql_devices() names it: vulkan:0, a UUID, a PCI address (default: the first GPU)\n"
 	"  --figure N          3, 6 to 18; 3: key modes, 6: rays of points, 7: primitives, 8, 9: cuts of the key's bits, 4: updates\n"
-	"                      (table 4), 5: origins of ranges (table 3), 10 to 18: sections 4.2 to 4.10 (default 10)\n"
+	"                      (table 4; cgRX in nodes), 5: origins of ranges (table 3), 10 to 18: sections 4.2 to 4.10 (default 10)\n"
 	"  --log2-scale N      keys and probes times 2^N, -20 to 0 (default 0: 2^26 keys, 2^27 probes)\n"
 	"  --cases TEXT        only cases whose name has this text in it\n"
 	"  --runs N            runs of each, 1 to 1000 (default 5)\n"
@@ -38,6 +38,9 @@ static const struct rql_rx_form
 	cgrx_drop = {.name = "cgRX, 32, low bits dropped", .kind = RQL_RX_KIND_CGRX, .log2_bucket = 5, .drop = true},
 	cgrx_5_run = {.name = "cgRX, 32, runs of 32", .kind = RQL_RX_KIND_CGRX, .log2_bucket = 5, .run = 32},
 	cgrx_8 = {.name = "cgRX, buckets of 256", .kind = RQL_RX_KIND_CGRX, .log2_bucket = 8},
+	cgrx_nodes = {.name = "cgRX, 16 in nodes of 32", .kind = RQL_RX_KIND_CGRX, .log2_bucket = 4, .log2_node = 5},
+	cgrx_anew = {.name = "cgRX in nodes, built anew", .kind = RQL_RX_KIND_CGRX, .log2_bucket = 4, .log2_node = 5,
+	             .anew = true},
 	rx_run = {.name = "RX, sorted keys, runs of 32", .kind = RQL_RX_KIND_CGRX, .run = 32},
 	hash = {.name = "hash", .kind = RQL_RX_KIND_MAP, .hashed = true},
 	sorted = {.name = "sorted array", .kind = RQL_RX_KIND_MAP},
@@ -65,7 +68,8 @@ LIST(range_rays, &rx_offset, &rx_zero);
 LIST(primitives, &rx, &rx_loose, &rx_fast, &rx_boxes, &rx_spheres);
 LIST(cuts, &cut_22_4, &cut_13_13, &cut_4_22, &cut_9_9, &cut_13_0_13, &cut_22_0_4, &cut_4_0_22);
 LIST(range_cuts, &cut_22_4, &cut_13_13, &cut_4_22);
-LIST(updates, &rx_refit, &rx);
+LIST(updates, &rx_refit, &rx, &cgrx_nodes, &cgrx_anew, &cgrx_5);
+LIST(added, &rx, &cgrx_nodes, &cgrx_anew, &cgrx_5);
 LIST(orders, &rx_unordered, &rx, &sorted, &radix);
 LIST(ranges, &rx_offset, &cgrx_5, &sorted, &radix);
 
@@ -79,6 +83,10 @@ static const struct rql_rx_shape shapes[] = {
 	{3, "2^24 keys", .log2_keys = 24, .log2_probes = 27, .key_bits = 32, .forms = modes},
 	{4, "16 rows change", U32, .moved = 8, .forms = updates, .paper = "38.7 ms to refit, then 68.1 ms; a rebuild 126.5"},
 	{4, "256 rows change", U32, .moved = 128, .forms = updates, .paper = "38.8 ms, then 129 ms"},
+	{4, "2^20 rows change", U32, .moved = 1u << 19, .forms = updates},
+	{4, "1 of 1024 rows is added", U32, .added = 1024, .forms = added},
+	{4, "1 of 64 rows is added", U32, .added = 64, .forms = added},
+	{4, "1 of 4 rows is added", U32, .added = 4, .forms = added, .paper = "RX is built anew: 126.5 ms"},
 	{5, "ranges of 1", FEW, .width = 1, .forms = range_rays, .paper = "2^27 probes: 61 ms from offset, 61 from zero"},
 	{5, "ranges of 16", FEW, .width = 16, .forms = range_rays, .paper = "2^27 probes: 580 ms from offset, 1652 from zero"},
 	{5, "ranges of 256", FEW, .width = 256, .forms = range_rays, .paper = "2^27: 8025 ms from offset, 10196 from zero"},

@@ -12,13 +12,24 @@ struct running {
 	const struct rql_rx_form *form;
 	struct rql_rx *rx;
 	struct rql_cgrx *cgrx;
+	struct rql_cgrx_nodes *nodes;
 	struct rql_lookup_map map;
 	struct rql_span map_temp; /* of its own partitions */
 	uint64_t bytes;
-	double build_ms, refit_ms;
+	double build_ms, refit_ms, update_ms;
+	uint64_t updated; /* entries that were deleted and inserted */
+	bool rebuilt;
 	bool tally;
 	uint64_t rays, hits;
 };
+
+/* From a byte on. */
+static struct rql_span part_of(struct rql_span span, uint64_t bytes)
+{
+	if (span.buffer)
+		span.offset += bytes;
+	return span;
+}
 
 /* ---- structures ---- */
 
@@ -63,6 +74,24 @@ static struct rql_sort keys_sort(const struct running *r)
 	                         .values_out = r->map.rows, .temp = r->map_temp};
 }
 
+/* Rows that an update adds. */
+static uint64_t added_rows(const struct running *r)
+{
+	const uint32_t one_of = r->w->shape->added;
+	return r->form->log2_node && one_of ? r->w->keys / one_of : 0;
+}
+
+/* In nodes of twice as many keys as they have at first, mostly. */
+static rql_status build_nodes(struct running *r, const struct rql_cgrx_spec *cgrx, struct rql_error *err)
+{
+	struct rql_cgrx_nodes_spec spec = {.cgrx = *cgrx, .log2_node = r->form->log2_node};
+	spec.cgrx.count -= added_rows(r);
+	RQL_TRY(rql_cgrx_nodes_build(&spec, NULL, &r->nodes, err));
+	r->bytes = r->nodes->bytes;
+	r->build_ms = r->nodes->build_ms;
+	return RQL_OK;
+}
+
 static rql_status build_cgrx(struct running *r, struct rql_error *err)
 {
 	struct rql_rx_world *w = r->w;
@@ -70,10 +99,12 @@ static rql_status build_cgrx(struct running *r, struct rql_error *err)
 	struct rql_cgrx_spec spec = {.key_bits = w->shape->key_bits, .count = w->keys, .keys = w->key, .last = w->last,
 	                             .space = space_of(w, f), .log2_bucket = f->log2_bucket, .lines = f->lines,
 	                             .aim = f->aim, .compact = !f->loose, .parts = f->parts, .value_bits = 32};
-	if (w->sum_out.buffer && !f->scan)
+	if (w->sum_out.buffer && !f->scan && !f->log2_node)
 		spec.values = w->value;
 	if (f->drop)
 		rql_cgrx_choose_space(&spec);
+	if (f->log2_node)
+		return build_nodes(r, &spec, err);
 	RQL_TRY(rql_cgrx_build(&spec, NULL, &r->cgrx, err));
 	r->bytes = r->cgrx->bytes;
 	r->build_ms = r->cgrx->build_ms;
@@ -168,17 +199,87 @@ static rql_status build_map(struct running *r, struct rql_error *err)
 	return status == RQL_OK ? map_partitions(r, err) : status;
 }
 
-/* Pairs of rows change their keys, and the structure follows (RX, section 3.6). */
-static rql_status refit(struct running *r, struct rql_error *err)
+/* Pairs of rows change their keys. Gives how many. */
+static rql_status swap_keys(struct running *r, uint64_t *pairs, struct rql_error *err)
 {
 	struct rql_rx_world *w = r->w;
 	struct rql_rx_bench_args args = w->data;
-	args.rows = w->shape->moved < w->keys / 2 ? w->shape->moved : w->keys / 2;
+	*pairs = args.rows = w->shape->moved < w->keys / 2 ? w->shape->moved : w->keys / 2;
 	args.keys = w->key.buffer->address;
 	args.values = w->value.buffer->address;
-	if (!r->form->refit || !args.rows)
+	return args.rows ? rql_rx_run_data(w, RQL_RX_BENCH_SWAP, &args, err) : RQL_OK;
+}
+
+/* Numbers of rows from `first` on. */
+static rql_status make_rows(struct running *r, uint64_t first, uint64_t count, struct rql_span *out,
+                            struct rql_error *err)
+{
+	RQL_TRY(rql_relation_buffer(r->w->b, count * 4, &out->buffer, err));
+	const struct rql_rx_bench_args args = {.keys = first, .out_items = out->buffer->address, .rows = count};
+	return rql_rx_run_data(r->w, RQL_RX_BENCH_ROWS, &args, err);
+}
+
+/* A copy of the first keys. */
+static rql_status copy_keys(struct running *r, uint64_t count, struct rql_span *out, struct rql_error *err)
+{
+	const uint64_t bytes = count * r->w->shape->key_bits / 8;
+	struct rql_commands *c;
+	RQL_TRY(rql_relation_buffer(r->w->b, bytes, &out->buffer, err));
+	RQL_TRY(rql_commands_new(r->w->b->device, 0, &c, err));
+	rql_record_copy(c, r->w->key.buffer, 0, out->buffer, 0, bytes);
+	return rql_commands_finish(c, RQL_OK, NULL, NULL, err);
+}
+
+/* Drivers compile when they first run a kernel: one row goes and comes again before anything is timed. */
+static rql_status warm_up(struct running *r, struct rql_error *err)
+{
+	struct rql_cgrx_update u = {.deletes = 1, .inserts = 1, .insert_keys = r->w->key, .rebuild = r->form->anew};
+	struct rql_cgrx_updated updated;
+	RQL_TRY(copy_keys(r, 1, &u.delete_keys, err));
+	RQL_TRY(make_rows(r, 0, 1, &u.delete_rows, err));
+	u.insert_rows = u.delete_rows;
+	return rql_cgrx_nodes_update(r->nodes, &u, NULL, &updated, err);
+}
+
+/* Rows are added, or change their keys: then they are deleted with the old ones and inserted with the new ones. */
+static rql_status update_nodes(struct running *r, struct rql_error *err)
+{
+	struct rql_rx_world *w = r->w;
+	const uint64_t added = added_rows(r), moved = 2 * (w->shape->moved < w->keys / 2 ? w->shape->moved : w->keys / 2);
+	struct rql_cgrx_update u = {.rebuild = r->form->anew};
+	struct rql_cgrx_updated updated;
+	uint64_t pairs;
+	if (!r->nodes || !(added + moved))
 		return RQL_OK;
-	RQL_TRY(rql_rx_run_data(w, RQL_RX_BENCH_SWAP, &args, err));
+	RQL_TRY(warm_up(r, err));
+	if (added) {
+		u.inserts = added;
+		u.insert_keys = part_of(w->key, (w->keys - added) * w->shape->key_bits / 8);
+		RQL_TRY(make_rows(r, w->keys - added, added, &u.insert_rows, err));
+	} else {
+		u.deletes = u.inserts = moved;
+		RQL_TRY(copy_keys(r, moved, &u.delete_keys, err));
+		RQL_TRY(make_rows(r, 0, moved, &u.delete_rows, err));
+		RQL_TRY(swap_keys(r, &pairs, err));
+		u.insert_keys = w->key;
+		u.insert_rows = u.delete_rows;
+	}
+	RQL_TRY(rql_cgrx_nodes_update(r->nodes, &u, NULL, &updated, err));
+	r->update_ms = updated.ms;
+	r->rebuilt = updated.rebuilt;
+	r->updated = u.deletes + u.inserts;
+	r->bytes = r->nodes->bytes;
+	return RQL_OK;
+}
+
+/* The structure follows rows that change their keys (RX, section 3.6). */
+static rql_status refit(struct running *r, struct rql_error *err)
+{
+	struct rql_rx_world *w = r->w;
+	uint64_t pairs;
+	if (!r->form->refit || !w->shape->moved)
+		return RQL_OK;
+	RQL_TRY(swap_keys(r, &pairs, err));
 	uint64_t start = rql_now_ns();
 	rql_status status = rql_rx_refit(r->rx, &w->key, err);
 	r->refit_ms = (double)(rql_now_ns() - start) / 1e6;
@@ -186,13 +287,6 @@ static rql_status refit(struct running *r, struct rql_error *err)
 }
 
 /* ---- recording ---- */
-
-static struct rql_span part_of(struct rql_span span, uint64_t bytes)
-{
-	if (span.buffer)
-		span.offset += bytes;
-	return span;
-}
 
 /* Probes [first, first + count). A map's answers to sorted probes are put in order behind it. */
 static rql_status record_batch(struct running *r, struct rql_commands *c, uint64_t first, uint64_t count,
@@ -214,6 +308,13 @@ static rql_status record_batch(struct running *r, struct rql_commands *c, uint64
 		                                .places = places, .rows = rows, .sums = sums, .value_bits = 32,
 		                                .values = w->value, .state = w->state, .tally = r->tally};
 		return rql_record_rx(c, &l, err);
+	}
+	if (r->nodes) {
+		const struct rql_cgrx_nodes_lookup l = {.nodes = r->nodes, .count = count, .points = point, .ends = end,
+		                                        .places = places, .rows = rows, .sums = sums, .value_bits = 32,
+		                                        .value_count = w->keys, .values = w->value, .state = w->state,
+		                                        .tally = r->tally};
+		return rql_record_cgrx_nodes(c, &l, err);
 	}
 	if (!map) {
 		const struct rql_cgrx_lookup l = {.cgrx = r->cgrx, .run = r->form->run, .count = count, .points = point,
@@ -324,6 +425,9 @@ static void report(struct running *r, bool first)
 	printf("  %.1f bytes a key, built in %.1f ms", (double)r->bytes / (double)r->w->keys, r->build_ms);
 	if (r->refit_ms > 0)
 		printf(", refitted in %.1f", r->refit_ms);
+	if (r->updated)
+		printf(", %llu entries updated in %.2f %s", (unsigned long long)r->updated, r->update_ms,
+		       r->rebuilt ? "by a build" : "in place");
 	if (rays)
 		printf(", %.3f rays and %.3f hits a probe, RTX 4090 predicted %.1f ms", (double)r->rays / (double)r->w->probes,
 		       (double)r->hits / (double)r->w->probes, predicted_ms(r));
@@ -337,6 +441,9 @@ static void report(struct running *r, bool first)
 	rql_json_number(j, "bytes_a_key", (double)r->bytes / (double)r->w->keys);
 	rql_json_number(j, "build_ms", r->build_ms);
 	rql_json_number(j, "refit_ms", r->refit_ms);
+	rql_json_number(j, "update_ms", r->update_ms);
+	rql_json_count(j, "updated", r->updated);
+	rql_json_count(j, "rebuilt", r->rebuilt);
 	rql_json_count(j, "keys", r->w->keys);
 	rql_json_count(j, "probes", r->w->probes);
 	rql_json_count(j, "probes_found", r->w->present);
@@ -357,6 +464,7 @@ static rql_status run_form(struct running *r, bool first, struct rql_error *err)
 	        : r->form->kind == RQL_RX_KIND_CGRX ? build_cgrx(r, err)
 	                                            : build_map(r, err));
 	RQL_TRY(refit(r, err));
+	RQL_TRY(update_nodes(r, err));
 	RQL_TRY(rql_relation_measure(r->w->b, &r->base, &variant, err));
 	RQL_TRY(count_rays(r, err));
 	report(r, first);
@@ -370,6 +478,7 @@ static rql_status try_form(struct running *r, bool first, struct rql_error *err)
 	rql_status status = run_form(r, first, &why);
 	rql_rx_free(r->rx);
 	rql_cgrx_free(r->cgrx);
+	rql_cgrx_nodes_free(r->nodes);
 	if (status == RQL_ERROR_UNSUPPORTED || status == RQL_ERROR_LIMIT) {
 		printf("%-44s %-26s left out: %s\n", r->base.name, r->form->name, rql_error_message(&why));
 		rql_error_clear(&why);

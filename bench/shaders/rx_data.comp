@@ -222,5 +222,7 @@ void main()
 #endif
 	} else if (WHAT == RQL_RX_BENCH_SWAP) {
 		swap(row);
+	} else if (WHAT == RQL_RX_BENCH_ROWS) {
+		W32(args.out_items, row) = row + uint(args.keys);
 	}
 }

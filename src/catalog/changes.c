@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_ROWS (1u << 20) /* remembered of a name; older ones make room */
+#define MOST_ROWS (1u << 22) /* remembered of a name, 8 bytes each; older ones make room */
 
 /* From this one on. */
 static void forget(struct rql_kept_changes **first)

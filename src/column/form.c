@@ -18,6 +18,23 @@ uint32_t rql_form_bits(const struct rql_store_column *column)
 	return fields <= UINT32_MAX ? 32 : fields <= UINT64_MAX ? 64 : 0;
 }
 
+bool rql_form_halve(rql_int128 least, rql_int128 greatest, uint32_t low, struct rql_form_column out[2])
+{
+	for (unsigned h = 0; h < 2; h++) {
+		out[h].of.type = rql_type_simple(RQL_TYPE_BIGINT);
+		out[h].of.kind = RQL_STORE_INTEGER;
+		out[h].of.has_total = false;
+		out[h].nullable = true;
+	}
+	out[0].of.least = least >> RQL_FORM_LOW_BITS;
+	out[0].of.greatest = greatest >> RQL_FORM_LOW_BITS;
+	out[0].of.low = low + 1;
+	out[1].of.name = out[0].of.name;
+	out[1].of.least = 0;
+	out[1].of.greatest = RQL_FORM_LOW_MASK;
+	return rql_form_bits(&out[0].of) != 0;
+}
+
 uint32_t rql_form_offset(const struct rql_store_snapshot *form, uint32_t column)
 {
 	uint32_t bytes = 0;

@@ -5,7 +5,11 @@
  * VALUES. Of each row a column has a field of 32 or 64 bits. 0 is NULL, so that a join which finds no row leaves NULLs
  * where it writes zeros. Else it is, CODED: the code plus 1; INTEGER: the value less the column's least plus 1; REAL:
  * the complement of the double's bits (also of a FLOAT's, widened; the NaN without a zero among its bits is another).
- * Fields of one column lie side by side; column k begins behind `room` fields of each column before it. */
+ * Fields of one column lie side by side; column k begins behind `room` fields of each column before it.
+ *
+ * HALVES. A number that may take more than 64 bits is two columns, BIGINTs: value >> RQL_FORM_LOW_BITS, rounded down,
+ * whose `low` names the other, and the bits below. Where it is NULL both are. So few bits lie below that they have a
+ * field of 32, and that those of 2^32 rows add up within 64. */
 #ifndef RQL_COLUMN_FORM_H
 #define RQL_COLUMN_FORM_H
 
@@ -30,6 +34,11 @@ rql_status rql_form_new(const struct rql_form_spec *spec, const struct rql_store
 uint32_t rql_form_bits(const struct rql_store_column *column);
 /* Bytes of a row in the columns before `column`; with column == column_count those of a whole row. */
 uint32_t rql_form_offset(const struct rql_store_snapshot *form, uint32_t column);
+#define RQL_FORM_LOW_BITS 31u
+#define RQL_FORM_LOW_MASK ((INT64_C(1) << RQL_FORM_LOW_BITS) - 1)
+/* The halves' bounds, of what lies between these; false: the upper one takes more than 64 bits. low: of the column
+ * `low`, which has the other's name. */
+bool rql_form_halve(rql_int128 least, rql_int128 greatest, uint32_t low, struct rql_form_column out[2]);
 static inline bool rql_is_form(const struct rql_store_snapshot *snapshot)
 {
 	return !snapshot->segment_count && snapshot->blocks;

@@ -109,6 +109,7 @@ struct rql_store_column {
 	rql_int128 least, greatest;            /* INTEGER, of the non-NULL rows, when any; UHUGEINT: bits */
 	bool has_total;                        /* of a form's column: whoever made it knows more than bounds say */
 	struct rql_store_total total;
+	uint32_t low;                          /* of a form's column: its lower bits' (form.h), plus 1; 0: it has all of them */
 	double real_least, real_greatest;      /* REAL */
 	uint64_t bytes;                        /* resident: blocks, descriptors, dictionary, maps, dependencies */
 	const struct rql_dimension *dimension; /* CODED, else NULL */

@@ -116,9 +116,11 @@ struct rql_schema_fact {
 };
 /* What follow.c has asked the host's schema. */
 #define RQL_FOLLOW_NAME 40u
-#define RQL_FOLLOW_FUNCTIONS 8u
+#define RQL_FOLLOW_FUNCTIONS 32u
 struct rql_follow_schema {
 	struct rql_schema_fact operators; /* an operator of the host's is a macro */
+	struct rql_schema_fact sequences; /* there are some */
+	struct rql_schema_fact namesakes; /* tables or views of one name */
 	uint64_t epoch;                   /* of the functions */
 	uint32_t count;
 	struct {
@@ -287,8 +289,8 @@ void rql_follow_free(struct rql_follow *f); /* NULL accepted */
  * transaction. */
 rql_status rql_follow_find(struct rql_follow *f, struct rql_host_con *con, struct rql_error *err) RQL_MUST_CHECK;
 bool rql_follow_found(const struct rql_follow *f);
-/* Behind the statement, in its transaction, which has added no rows before: do the rows still have their ids? */
-bool rql_follow_kept_ids(const struct rql_follow *f, struct rql_host_con *con);
+/* Behind the statement, in its transaction, where its rows were found: have they still their ids, or are they gone? */
+rql_status rql_follow_settle(struct rql_follow *f, struct rql_host_con *con, struct rql_error *err) RQL_MUST_CHECK;
 struct rql_row_changes *rql_follow_changes(struct rql_follow *f);
 
 /* ---- the same inside a transaction of the user's (follow_inside.c) ---- */

@@ -1,100 +1,41 @@
 /* DELETE and UPDATE that columns of their table can follow: the ids of the rows that they will change, asked for in the
- * same transaction, so by the same snapshot. Statements of a plain form:
+ * same transaction, so by the same snapshot, with the statement's own tables and condition:
  *
- *   DELETE FROM t [WHERE condition]         UPDATE t SET ... [WHERE condition]
+ *   [WITH ...] DELETE FROM t [USING ...] [WHERE ...]         SELECT t.rowid FROM t, ... WHERE ...
+ *   [WITH ...] UPDATE t SET ... [FROM ...] [WHERE ...]
+ *   TRUNCATE t         MERGE INTO t USING ... ON ...         INSERT INTO t ... ON CONFLICT DO UPDATE ...
  *
- * The condition must say the same when it is asked twice. So it consists of nothing but columns that are held,
- * literals, parameters with values, the host's own operators, and functions of the host's that are not volatile: a
- * subquery may read anything. The host takes a macro of an operator's name for the operator, so while there is one,
- * nothing is followed. All other statements leave columns stale, as any write did before.
+ * The query must say the same when it is asked twice. The plain form, of one table and with a condition of nothing but
+ * columns that are held, literals, parameters, operators and functions that are not volatile, is known by its tokens.
+ * All others are known by the host's plan of the query (follow_plan.c). What is not known leaves columns stale, as any
+ * write did before.
  *
  * Some UPDATEs are deletions and insertions to the host: of a column of lists, or one that an index of its own has.
- * Their rows have other ids afterwards, which is seen before they are committed. */
+ * Their rows have other ids afterwards. That is seen before they are committed: they are followed as what they are. */
 #include "exec/follow.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#define FEW_ROWS 1024u          /* changed by one statement of a table of any size; else */
-#define SHARE 4u                /* a part of it: what changes more is read faster as a whole */
-
-/* ---- what the condition calls ---- */
-
-/* A transaction sees the schema that it began with. Where nobody has changed it since, what the session knows holds. */
-static struct rql_follow_schema *schema_of(struct rql_session *s)
-{
-	const bool own = s->txn.open && (s->txn.schema || s->txn.schema_epoch != rql_catalog_schema_epoch(s->db->catalog));
-	return own ? &s->txn.follow_schema : &s->follow_schema;
-}
-
-/* Is an operator a macro of the user's? Names of operators begin with no letter; comparisons are no functions. */
-static bool has_macro_operators(struct rql_session *s)
-{
-	return rql_session_finds(
-		s, &schema_of(s)->operators,
-		"SELECT system.main.count(*) FROM system.main.duckdb_functions() WHERE NOT internal AND function_type IN ('macro', "
-		"'table_macro') AND (function_name < 'A' OR function_name >= '{' OR (function_name >= '[' AND function_name < '_'))");
-}
-
-int64_t rql_follow_ask(struct rql_session *s, const char *question, const char *name)
-{
-	struct rql_strbuf sql = {0};
-	int64_t answer = 0;
-	rql_strbuf_put(&sql, question);
-	rql_strbuf_put(&sql, " = system.main.lower(");
-	rql_strbuf_put_literal(&sql, name, strlen(name));
-	rql_strbuf_put(&sql, ")");
-	const bool good = !sql.failed && rql_host_query_int(s->host, rql_strbuf_text(&sql), &answer, NULL) == RQL_OK;
-	rql_strbuf_free(&sql);
-	return good ? answer : 0;
-}
-
-/* Is every function of the name the host's own, scalar and not volatile? Functions of users have no promise, and macros
- * may hold anything. */
-static bool ask_stable(struct rql_session *s, const char *name)
-{
-	return rql_follow_ask(s,
-	                      "SELECT coalesce(system.main.bool_and(internal AND function_type = 'scalar' AND stability IN "
-	                      "('CONSISTENT', 'CONSISTENT_WITHIN_QUERY')), false)::BIGINT FROM "
-	                      "system.main.duckdb_functions() WHERE system.main.lower(function_name)",
-	                      name) != 0;
-}
-
-static bool is_stable(void *state, const char *function, uint32_t length)
-{
-	struct rql_session *s = state;
-	struct rql_follow_schema *schema = schema_of(s);
-	const uint64_t epoch = rql_catalog_schema_epoch(s->db->catalog) + 1;
-	char name[RQL_FOLLOW_NAME];
-	if (length >= sizeof name)
-		return false;
-	memcpy(name, function, length);
-	name[length] = 0;
-	if (schema->epoch != epoch && schema == &s->follow_schema)
-		schema->count = 0;
-	schema->epoch = epoch;
-	for (uint32_t i = 0; i < schema->count; i++)
-		if (strcasecmp(schema->functions[i].name, name) == 0)
-			return schema->functions[i].stable;
-	const bool stable = ask_stable(s, name);
-	const uint32_t at = schema->count < RQL_FOLLOW_FUNCTIONS ? schema->count++ : 0;
-	memcpy(schema->functions[at].name, name, length + 1);
-	schema->functions[at].stable = stable;
-	return stable;
-}
+#define FEW_ROWS 1024u /* with other values, of a table of any size; else */
+#define SHARE 4u       /* a part of it: what changes more is read much faster as a whole */
 
 /* ---- who follows ---- */
 
-static bool is_called(const struct rql_structure *s, const char *name)
+/* of: as the host's plan has it; NULL: of whatever schema. */
+static bool is_of(const struct rql_structure *s, const char *name, const struct rql_table_ref *of)
 {
 	const char *database, *schema, *table;
 	rql_table_name(s->tables[0], &database, &schema, &table);
-	return strcasecmp(table, name) == 0;
+	if (of && (strcasecmp(of->schema, schema) != 0 || strcasecmp(of->catalog, database) != 0))
+		return false;
+	return strcasecmp(table, name) == 0 && (!of || strcasecmp(of->table, table) == 0);
 }
 
 /* Columns of a table of this name, retained; NULL: there are none, or of several tables. */
-static struct rql_structure *find_follower(struct rql_catalog *catalog, const char *name)
+static struct rql_structure *find_follower(struct rql_catalog *catalog, const char *name,
+                                           const struct rql_table_ref *of)
 {
 	struct rql_arena *arena = rql_catalog_structure_count(catalog) ? rql_arena_new() : NULL;
 	struct rql_structure **list = NULL, *found = NULL;
@@ -103,7 +44,7 @@ static struct rql_structure *find_follower(struct rql_catalog *catalog, const ch
 	if (arena && rql_catalog_structures(catalog, arena, &list, &count, NULL) == RQL_OK) {
 		for (uint32_t i = 0; i < count; i++) {
 			struct rql_structure *s = list[i];
-			if (rql_structure_follows(s) && is_called(s, name) &&
+			if (rql_structure_follows(s) && is_of(s, name, of) &&
 			    (rql_structure_fresh(catalog, s) || rql_structure_appendable(catalog, s))) {
 				several = several || (found && found->tables[0] != s->tables[0]);
 				if (!found)
@@ -120,32 +61,101 @@ static struct rql_structure *find_follower(struct rql_catalog *catalog, const ch
 	return found;
 }
 
+/* ---- which statements ---- */
+
+/* The plain form, whose table is the only one of its name. */
+static bool takes_plain(struct rql_follow *f, const struct rql_call *call, const struct rql_follow_form *form,
+                        const char *name)
+{
+	struct rql_session *s = call->s;
+	const char *database, *schema, *table;
+	f->structure = form->plain ? find_follower(s->db->catalog, name, NULL) : NULL;
+	const struct rql_follow_names names = {.snapshot = f->structure ? f->structure->snapshot : NULL,
+	                                       .parameters = call->prepared != NULL,
+	                                       .is_stable = rql_follow_is_stable,
+	                                       .state = s};
+	if (!f->structure || rql_follow_has_namesakes(s) || rql_follow_has_macro_operators(s) ||
+	    !rql_follow_is_repeatable(call->sql, form, &names))
+		return false;
+	struct rql_strbuf text = {0};
+	rql_table_name(f->structure->tables[0], &database, &schema, &table);
+	rql_put_qualified(&text, f->structure->database, schema, table);
+	const bool good =
+		!text.failed && rql_follow_ask_rows(call->sql, form, rql_strbuf_text(&text), NULL, call->prepared, &f->question);
+	rql_strbuf_free(&text);
+	return good;
+}
+
+/* The table of an upsert must be known before there is a plan. */
+static bool ask_rows(struct rql_follow *f, const struct rql_call *call, const struct rql_follow_form *form,
+                     const char *name)
+{
+	struct rql_session *s = call->s;
+	struct rql_follow_keys keys = {0};
+	if (!form->upsert)
+		return rql_follow_ask_rows(call->sql, form, NULL, NULL, call->prepared, &f->question);
+	struct rql_structure *structure = find_follower(s->db->catalog, name, NULL);
+	const bool good = structure && !rql_follow_has_namesakes(s) && !rql_follow_has_macro_operators(s) &&
+	                  rql_follow_keys_find(s, call->sql, form, structure->tables[0], &keys) &&
+	                  rql_follow_ask_rows(call->sql, form, NULL, &keys, call->prepared, &f->question);
+	rql_follow_keys_clear(&keys);
+	rql_structure_release(structure);
+	return good;
+}
+
+/* Any other, by the plan of the query for its rows. */
+static bool takes_planned(struct rql_follow *f, const struct rql_call *call, const struct rql_follow_form *form,
+                          const char *name)
+{
+	struct rql_session *s = call->s;
+	struct rql_table_ref table;
+	struct rql_arena *arena = rql_arena_new();
+	const bool good = arena && ask_rows(f, call, form, name) && f->question.planned &&
+	                  rql_follow_plan_is_repeatable(s, f->question.planned, arena, &table);
+	f->structure = good ? find_follower(s->db->catalog, name, &table) : NULL;
+	rql_arena_free(arena);
+	return f->structure != NULL;
+}
+
+static bool anybody_follows(struct rql_catalog *catalog, const char *name)
+{
+	struct rql_arena *arena = rql_catalog_structure_count(catalog) ? rql_arena_new() : NULL;
+	struct rql_structure **list = NULL;
+	uint32_t count = 0;
+	bool any = false;
+	if (arena && rql_catalog_structures(catalog, arena, &list, &count, NULL) == RQL_OK)
+		for (uint32_t i = 0; i < count; i++) {
+			any = any || (rql_structure_follows(list[i]) && is_of(list[i], name, NULL));
+			rql_structure_release(list[i]);
+		}
+	rql_arena_free(arena);
+	return any;
+}
+
 struct rql_follow *rql_follow_new(const struct rql_call *call, const struct rql_effects *effects)
 {
 	struct rql_session *s = call->s;
 	struct rql_follow_form form;
-	struct rql_follow *f = NULL;
 	if (effects->schema || effects->set.everything || effects->set.count != 1 || effects->appends.count ||
 	    rql_host_watched(s->host))
 		return NULL;
-	struct rql_structure *follower =
-		rql_follow_read(call->sql, &form) ? find_follower(s->db->catalog, effects->set.names[0]) : NULL;
-	const struct rql_follow_names names = {.snapshot = follower ? follower->snapshot : NULL,
-	                                       .parameters = call->prepared != NULL,
-	                                       .is_stable = is_stable,
-	                                       .state = s};
-	if (follower && !has_macro_operators(s) && rql_follow_is_repeatable(call->sql, &form, &names))
-		f = calloc(1, sizeof *f);
-	if (!f) {
-		rql_structure_release(follower);
+	const char *name = effects->set.names[0];
+	if (!rql_follow_read(call->sql, &form) || !anybody_follows(s->db->catalog, name))
 		return NULL;
-	}
-	f->condition = rql_follow_condition(call->sql, &form, call->prepared, &f->binds);
+	struct rql_follow *f = calloc(1, sizeof *f);
+	if (!f)
+		return NULL;
 	f->update = form.update;
-	f->changes.table = follower->tables[0];
-	f->structure = follower;
-	if (f->condition)
+	bool taken = takes_plain(f, call, &form, name);
+	if (!taken) {
+		rql_structure_release(f->structure);
+		rql_follow_question_clear(&f->question);
+		taken = takes_planned(f, call, &form, name);
+	}
+	if (taken) {
+		f->changes.table = f->structure->tables[0];
 		return f;
+	}
 	rql_follow_free(f);
 	return NULL;
 }
@@ -156,7 +166,7 @@ void rql_follow_free(struct rql_follow *f)
 		return;
 	rql_structure_release(f->structure);
 	rql_row_changes_clear(&f->changes);
-	free(f->condition);
+	rql_follow_question_clear(&f->question);
 	free(f);
 }
 
@@ -173,23 +183,26 @@ static bool take_ids(struct rql_follow *f, const struct rql_batch *chunk)
 static rql_status open_query(const struct rql_follow *f, struct rql_host_con *con, uint64_t most,
                              struct rql_host_stmt **stmt)
 {
-	const char *database, *schema, *table;
 	struct rql_strbuf sql = {0};
-	rql_table_name(f->changes.table, &database, &schema, &table);
-	rql_strbuf_put(&sql, "SELECT rowid FROM ");
-	rql_put_qualified(&sql, f->structure->database, schema, table);
-	rql_strbuf_printf(&sql, " %s\nLIMIT %llu", f->condition, (unsigned long long)most + 1);
+	rql_strbuf_printf(&sql, "%s\nLIMIT %llu", f->question.text, (unsigned long long)most + 1);
 	rql_status status = sql.failed ? RQL_ERROR_MEMORY : rql_host_prepare(con, rql_strbuf_text(&sql), stmt, NULL);
-	for (uint32_t i = 0; i < f->binds.count && status == RQL_OK; i++)
-		status = rql_host_bind(*stmt, i + 1, f->binds.values[i], NULL);
+	for (uint32_t i = 0; i < f->question.count && status == RQL_OK; i++)
+		status = rql_host_bind(*stmt, i + 1, f->question.values[i], NULL);
 	rql_strbuf_free(&sql);
 	return status;
 }
 
-rql_status rql_follow_find(struct rql_follow *f, struct rql_host_con *con, struct rql_error *err)
+static uint64_t most_rows(const struct rql_follow *f)
 {
 	const uint64_t share = f->structure->snapshot->rows / SHARE, all = RQL_FOLLOW_ROWS_MOST;
-	const uint64_t most = share < FEW_ROWS ? FEW_ROWS : share < all ? share : all;
+	if (!f->update || share > all)
+		return all;
+	return share < FEW_ROWS ? FEW_ROWS : share;
+}
+
+rql_status rql_follow_find(struct rql_follow *f, struct rql_host_con *con, struct rql_error *err)
+{
+	const uint64_t most = most_rows(f);
 	struct rql_host_stmt *stmt = NULL;
 	struct rql_host_result *res = NULL;
 	struct rql_batch *chunk = NULL;
@@ -205,43 +218,62 @@ rql_status rql_follow_find(struct rql_follow *f, struct rql_host_con *con, struc
 	return status;
 }
 
-/* Rows that a transaction added have ids far beyond those of any table. */
-#define LEAST_LOCAL_ID (UINT64_C(1) << 50)
-
-rql_status rql_follow_count_added(const struct rql_follow *f, struct rql_host_con *con, int64_t *out,
-                                  struct rql_error *err)
-{
-	const char *database, *schema, *table;
-	struct rql_strbuf sql = {0};
-	rql_table_name(f->changes.table, &database, &schema, &table);
-	rql_strbuf_put(&sql, "SELECT system.main.count(*) FROM ");
-	rql_put_qualified(&sql, f->structure->database, schema, table);
-	rql_strbuf_printf(&sql, " WHERE rowid >= %llu", (unsigned long long)LEAST_LOCAL_ID);
-	rql_status status = sql.failed ? rql_error_memory(err, 0, "changed rows")
-	                               : rql_host_query_int(con, rql_strbuf_text(&sql), out, err);
-	rql_strbuf_free(&sql);
-	return status;
-}
-
 bool rql_follow_found(const struct rql_follow *f)
 {
 	return f->found;
 }
 
-bool rql_follow_kept_ids(const struct rql_follow *f, struct rql_host_con *con)
+/* ---- afterwards ---- */
+
+/* Rows that a transaction added have ids far beyond those of any table. */
+#define LEAST_LOCAL_ID (INT64_C(1) << 50)
+
+static rql_status has_row(const struct rql_follow *f, struct rql_host_con *con, int64_t id, bool *out,
+                          struct rql_error *err)
 {
-	int64_t added = 0;
-	return !f->update || (rql_follow_count_added(f, con, &added, NULL) == RQL_OK && !added);
+	const char *database, *schema, *table;
+	struct rql_strbuf sql = {0};
+	int64_t count = 0;
+	rql_table_name(f->changes.table, &database, &schema, &table);
+	rql_strbuf_put(&sql, "SELECT system.main.count(*) FROM ");
+	rql_put_qualified(&sql, f->structure->database, schema, table);
+	rql_strbuf_printf(&sql, " WHERE rowid = %lld", (long long)id);
+	rql_status status = sql.failed ? rql_error_memory(err, 0, "changed rows")
+	                               : rql_host_query_int(con, rql_strbuf_text(&sql), &count, err);
+	rql_strbuf_free(&sql);
+	*out = count != 0;
+	return status;
 }
 
-void rql_follow_drop_added(struct rql_follow *f)
+/* Rows that the transaction itself has added need not be followed: they are not there before it is committed. */
+static void drop_added(struct rql_follow *f)
 {
 	int64_t *ids = f->update ? f->changes.renewed : f->changes.gone;
 	uint64_t *count = f->update ? &f->changes.renewed_count : &f->changes.gone_count, kept = 0;
 	for (uint64_t i = 0; i < *count; i++)
-		if ((uint64_t)ids[i] < LEAST_LOCAL_ID)
+		if (ids[i] < LEAST_LOCAL_ID)
 			ids[kept++] = ids[i];
 	*count = kept;
+}
+
+/* An UPDATE keeps the ids of all its rows, or of none: the host decides it when it binds the statement. So one row
+ * tells, and who takes them over finds all of them, or none. The host keeps no bounds of row ids: to look for one costs
+ * 0.4 ns for each row of the table, and for two at once 25 times as much. */
+rql_status rql_follow_settle(struct rql_follow *f, struct rql_host_con *con, struct rql_error *err)
+{
+	struct rql_row_changes *c = &f->changes;
+	bool kept = true;
+	drop_added(f);
+	if (!c->renewed_count)
+		return RQL_OK;
+	RQL_TRY(has_row(f, con, c->renewed[0], &kept, err));
+	if (!kept) { /* they were deleted, and are among the added ones */
+		c->gone = c->renewed;
+		c->gone_count = c->renewed_count;
+		c->renewed = NULL;
+		c->renewed_count = 0;
+	}
+	return RQL_OK;
 }
 
 struct rql_row_changes *rql_follow_changes(struct rql_follow *f)

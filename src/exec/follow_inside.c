@@ -14,7 +14,6 @@ struct rql_followed_table {
 	struct rql_followed_table *next;
 	char *name;
 	bool lost;     /* nobody knows its rows any more */
-	int64_t added; /* rows that the transaction has added, and that are still there; negative: nobody has counted them */
 	struct rql_row_changes changes;
 };
 
@@ -44,8 +43,6 @@ static void lose_all(struct rql_transaction *txn, const struct rql_effects *effe
 			written = written || strcasecmp(effects->set.names[i], t->name) == 0;
 		if (written)
 			lose(t);
-		for (uint32_t i = 0; i < effects->appends.count; i++)
-			t->added = strcasecmp(effects->appends.names[i], t->name) == 0 ? -1 : t->added;
 	}
 }
 
@@ -57,20 +54,10 @@ static bool is_in(const struct rql_write_set *set, const char *name)
 	return set->everything;
 }
 
-/* Does the name mean this table, whatever the search path says? */
-static bool is_only_one(struct rql_session *s, const char *name)
+/* The table of a statement that can be followed, noted when it is new. `written`: earlier statements have changed it,
+ * of which nothing was noted. NULL: it is lost, or out of memory. */
+static struct rql_followed_table *note_table(struct rql_transaction *txn, const char *name, bool written)
 {
-	return rql_follow_ask(s,
-	                      "SELECT system.main.count(*) FROM (SELECT table_name AS n FROM system.main.duckdb_tables() "
-	                      "UNION ALL SELECT view_name FROM system.main.duckdb_views()) WHERE system.main.lower(n)",
-	                      name) == 1;
-}
-
-/* The table of a statement that can be followed, noted when it is new. `written`: earlier statements have changed it, of
- * which nothing was noted. NULL: it is lost, or out of memory. */
-static struct rql_followed_table *note_table(struct rql_session *s, const char *name, bool written)
-{
-	struct rql_transaction *txn = &s->txn;
 	struct rql_followed_table *t = table_of(txn, name);
 	if (t || written)
 		return t && !t->lost ? t : NULL;
@@ -81,11 +68,9 @@ static struct rql_followed_table *note_table(struct rql_session *s, const char *
 		free(t);
 		return NULL;
 	}
-	t->added = is_in(&txn->appends, name) ? -1 : 0;
-	t->lost = !is_only_one(s, name);
 	t->next = txn->followed;
 	txn->followed = t;
-	return t->lost ? NULL : t;
+	return t;
 }
 
 void rql_follow_forget(struct rql_transaction *txn)
@@ -103,13 +88,13 @@ void rql_follow_forget(struct rql_transaction *txn)
 static void keep(struct rql_followed_table *t, struct rql_follow *f)
 {
 	struct rql_row_changes *all = &t->changes;
-	rql_follow_drop_added(f);
+	const bool another = all->table && all->table != f->changes.table; /* of the same name */
 	all->table = f->changes.table;
-	if (!rql_row_changes_add(all, &f->changes) || all->gone_count + all->renewed_count > RQL_FOLLOW_ROWS_MOST)
+	if (another || !rql_row_changes_add(all, &f->changes) || all->gone_count + all->renewed_count > RQL_FOLLOW_ROWS_MOST)
 		lose(t);
 }
 
-/* The statement would have failed as well. What the host shows of the query's text is not the user's, and is left out. */
+/* The statement would have failed as well. What the host shows of the query's text is not the user's: left out. */
 static rql_status find_rows(struct rql_follow *f, struct rql_host_con *con, struct rql_error *err)
 {
 	rql_status status = rql_follow_find(f, con, err);
@@ -119,29 +104,18 @@ static rql_status find_rows(struct rql_follow *f, struct rql_host_con *con, stru
 	return status;
 }
 
-/* Before an UPDATE the transaction's own rows are counted: it has moved rows when there are more of them afterwards. A
- * DELETE may take some of them away. */
 static rql_status run_known(const struct rql_call *call, struct rql_host_stmt *stmt, struct rql_followed_table *t,
                             struct rql_follow *f, rql_follow_run *run, struct rql_error *err)
 {
 	struct rql_host_con *con = call->s->host;
-	int64_t before = t->added;
 	RQL_TRY(find_rows(f, con, err));
-	if (f->found && f->update && before < 0)
-		RQL_TRY(rql_follow_count_added(f, con, &before, err));
-	rql_status status = run(call, stmt, err);
-	if (status != RQL_OK || !f->found) {
+	RQL_TRY(run(call, stmt, err));
+	if (!rql_follow_found(f)) {
 		lose(t);
-		return status;
+		return RQL_OK;
 	}
-	t->added = f->update || !before ? before : -1;
-	if (f->update) {
-		RQL_TRY(rql_follow_count_added(f, con, &t->added, err));
-		if (t->added != before)
-			lose(t);
-	}
-	if (!t->lost)
-		keep(t, f);
+	RQL_TRY(rql_follow_settle(f, con, err));
+	keep(t, f);
 	return RQL_OK;
 }
 
@@ -156,7 +130,7 @@ rql_status rql_follow_inside(const struct rql_call *call, struct rql_host_stmt *
 	const bool written = name && is_in(&txn->set, name);
 	struct rql_follow *f = may && !effects->schema ? rql_follow_new(call, effects) : NULL;
 	if (f)
-		t = note_table(s, name, written);
+		t = note_table(txn, name, written);
 	/* Noted before it runs: also a failed write may have changed what this transaction sees. */
 	rql_write_set_merge(&txn->set, &effects->set);
 	rql_write_set_merge(&txn->appends, &effects->appends);

@@ -115,9 +115,9 @@ static rql_status run_followed(const struct rql_call *call, struct rql_host_stmt
 		rql_host_rollback(con);
 	rql_status status = execute(call, stmt, err);
 	if (found && status == RQL_OK) {
-		changes = rql_follow_kept_ids(follow, con) ? rql_follow_changes(follow) : NULL;
+		const bool known = rql_follow_settle(follow, con, NULL) == RQL_OK;
 		status = rql_host_query(con, "COMMIT", NULL, err);
-		changes = status == RQL_OK ? changes : NULL;
+		changes = status == RQL_OK && known ? rql_follow_changes(follow) : NULL;
 	} else if (found) { /* it changed nothing */
 		none.table = rql_follow_changes(follow)->table;
 		changes = &none;

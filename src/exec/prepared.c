@@ -22,6 +22,7 @@ struct rql_prepared_query {
 	struct rql_columns *names; /* what the columns are called (the types are not theirs); NULL: not known yet */
 	uint64_t schema_epoch, session_epoch; /* of the names */
 	uint64_t meaning, variables; /* of the session, when stmt was bound */
+	uint64_t bound_epoch;        /* of the schema, then */
 	bool executes; /* EXECUTE: of whatever has that name when it runs */
 	struct rql_point_place *places; /* [count], in the text with the values of now */
 	struct rql_point point;
@@ -63,6 +64,7 @@ static rql_status prepare_host(struct rql_prepared_query *q, struct rql_error *e
 	RQL_TRY(rql_host_prepare(q->s->host, q->sql, &q->stmt, err));
 	q->meaning = rql_host_meaning(q->s->host);
 	q->variables = q->s->variables;
+	q->bound_epoch = rql_catalog_schema_epoch(q->s->db->catalog);
 	q->kind = rql_host_stmt_class(q->stmt);
 	char *name = rql_executed_name(q->sql);
 	q->executes = name != NULL;
@@ -398,12 +400,13 @@ static rql_status execute_select(const struct rql_call *call, struct rql_prepare
 	return status;
 }
 
-/* The host's statement goes on meaning what it meant when it was bound; its text, which the planner reads, means what
- * the settings of now make of it. Both are to mean the latter. */
+/* The host's statement goes on meaning what it meant when it was bound; its text, which the planner and follow.c read,
+ * means what settings and macros of now make of it. Both are to mean the latter. */
 static void follow_settings(struct rql_prepared_query *q)
 {
-	uint64_t meaning = rql_host_meaning(q->s->host);
-	if (!q->executes && q->meaning == meaning && q->variables == q->s->variables)
+	uint64_t meaning = rql_host_meaning(q->s->host), epoch = rql_catalog_schema_epoch(q->s->db->catalog);
+	const bool moved = q->kind == RQL_HOST_WRITE && q->bound_epoch != epoch;
+	if (!q->executes && !moved && q->meaning == meaning && q->variables == q->s->variables)
 		return;
 	rql_host_stmt_free(q->stmt);
 	rql_columns_release(q->names);
@@ -411,6 +414,7 @@ static void follow_settings(struct rql_prepared_query *q)
 	q->names = NULL;
 	q->meaning = meaning;
 	q->variables = q->s->variables;
+	q->bound_epoch = epoch;
 }
 
 rql_status rql_prepared_execute(struct rql_prepared_query *q, struct rql_result **out, struct rql_error *err)

@@ -12,12 +12,19 @@ struct reader {
 	const char *sql;
 	uint32_t position;
 	struct rql_token token, before;
+	bool compares, after_compares; /* token, or the one before it, is the FROM of IS [NOT] DISTINCT FROM */
+	bool is;                       /* `before` is IS, or the NOT of IS NOT */
 };
 
 static bool next(struct reader *r)
 {
+	const bool is = rql_token_is(r->sql, r->token, "IS") || (r->is && rql_token_is(r->sql, r->token, "NOT"));
+	const bool distinct = r->is && rql_token_is(r->sql, r->token, "DISTINCT");
 	r->before = r->token;
 	r->token = rql_token_next(r->sql, &r->position);
+	r->after_compares = r->compares;
+	r->compares = distinct && rql_token_is(r->sql, r->token, "FROM");
+	r->is = is;
 	return r->token.kind != RQL_TOKEN_END && r->token.kind != RQL_TOKEN_BROKEN;
 }
 
@@ -92,6 +99,48 @@ bool rql_text_runs_unprepared(const char *sql)
 	return false;
 }
 
+static bool skip_parentheses(struct reader *r)
+{
+	uint32_t depth = 0;
+	if (!is_symbol(r, r->token, '('))
+		return false;
+	do {
+		depth += is_symbol(r, r->token, '(');
+		depth -= is_symbol(r, r->token, ')');
+	} while (next(r) && depth);
+	return !depth;
+}
+
+static bool accept(struct reader *r, const char *word)
+{
+	return rql_token_is(r->sql, r->token, word) && next(r);
+}
+
+/* [RECURSIVE] name [(columns)] AS [[NOT] MATERIALIZED] (query) [, ...] */
+bool rql_text_skip_with(const char *sql, uint32_t *position)
+{
+	struct reader r = {.sql = sql};
+	if (!next(&r) || !accept(&r, "WITH"))
+		return false;
+	accept(&r, "RECURSIVE");
+	for (;; next(&r)) {
+		if ((r.token.kind != RQL_TOKEN_WORD && r.token.kind != RQL_TOKEN_QUOTED_WORD) || !next(&r))
+			return false;
+		if (is_symbol(&r, r.token, '(') && !skip_parentheses(&r))
+			return false;
+		if (!accept(&r, "AS"))
+			return false;
+		accept(&r, "NOT");
+		accept(&r, "MATERIALIZED");
+		if (!skip_parentheses(&r))
+			return false;
+		if (!is_symbol(&r, r.token, ','))
+			break;
+	}
+	*position = r.token.start;
+	return true;
+}
+
 bool rql_text_has_parameters(const char *sql)
 {
 	struct reader r = {.sql = sql};
@@ -119,7 +168,7 @@ static bool ends_from(const struct reader *r)
 static bool item_may_start(const struct reader *r, const struct level *level)
 {
 	static const char *const words[] = {"FROM", "JOIN", "LATERAL"};
-	return level->from &&
+	return level->from && !r->after_compares &&
 	       (is_symbol(r, r->before, ',') || is_symbol(r, r->before, '(') || RQL_TOKEN_IS_ANY(r->sql, r->before, words));
 }
 
@@ -168,7 +217,7 @@ bool rql_text_reads(const char *sql, rql_text_read_fn *fn, void *state)
 			depth -= depth > 0;
 		else if (ends_from(&r))
 			level->from = false;
-		else if (level->query && rql_token_is(sql, r.token, "FROM"))
+		else if (level->query && rql_token_is(sql, r.token, "FROM") && !r.compares)
 			level->from = true;
 	}
 	return false;

@@ -13,6 +13,9 @@ enum rql_host_class rql_text_class(const char *sql);
 /* To prepare it, or to plan it, would be more or other than to run it: DuckDB evaluates the arguments of table functions
  * when it binds them, and a preparation belongs to no query. Such texts go to the host whole, once. */
 bool rql_text_runs_unprepared(const char *sql);
+/* Where the text begins with WITH: moves *position, 0, behind the tables that it names, before the verb. False: it has
+ * another form. */
+bool rql_text_skip_with(const char *sql, uint32_t *position);
 bool rql_text_has_parameters(const char *sql);
 
 /* Calls fn for every function that is called, and for every string (a file), where a FROM clause lists what it reads:

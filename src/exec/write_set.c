@@ -101,26 +101,29 @@ static void look_inside(struct rql_write_set *set, const char *sql)
 	}
 }
 
-/* Without ON CONFLICT an INSERT that succeeds has added rows, and one that fails has done nothing. */
-static bool on_conflict(const char *sql)
+/* An INSERT that succeeds has added rows, and one that fails has done nothing, but where a conflict changes a row. */
+static bool changes_on_conflict(const char *sql)
 {
 	struct scan s = {.sql = sql};
-	bool on = false;
+	bool on = false, conflict = false;
 	for (next(&s); s.token.kind != RQL_TOKEN_END && s.token.kind != RQL_TOKEN_BROKEN; next(&s)) {
-		if (on && is(&s, "CONFLICT"))
-			return true;
+		conflict = conflict || (on && is(&s, "CONFLICT"));
 		on = is(&s, "ON");
+		if (conflict && accept(&s, "DO"))
+			return !is(&s, "NOTHING");
 	}
-	return false;
+	return conflict;
 }
 
 static void write_of(struct scan *s, struct rql_effects *out)
 {
 	struct rql_write_set *set = &out->set;
 	if (accept(s, "INSERT")) {
-		bool plain = !is(s, "OR") && !on_conflict(s->sql);
-		if (accept(s, "OR"))
+		bool plain = !changes_on_conflict(s->sql);
+		if (accept(s, "OR")) {
+			plain = plain && is(s, "IGNORE");
 			next(s);
+		}
 		if (accept(s, "INTO"))
 			add(plain ? &out->appends : set, s);
 		else
@@ -233,6 +236,8 @@ void rql_effects_of(const char *sql, enum rql_host_class kind, struct rql_effect
 {
 	*out = (struct rql_effects){0};
 	struct scan s = {.sql = sql};
+	if (kind == RQL_HOST_WRITE)
+		(void)rql_text_skip_with(sql, &s.position); /* or it begins with no verb: then it writes everything */
 	next(&s);
 	if (kind == RQL_HOST_WRITE) {
 		if (accept(&s, "COPY"))

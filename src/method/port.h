@@ -31,13 +31,15 @@ struct rql_keyed_rows {
 };
 /* Which rows of a snapshot pass. On a CPU only blocks that may have such rows are there, each in a form of its own
  * (rows.h), so that few rows are found and read in time that does not grow with the table. On a GPU a bit each, bitmap by
- * block; bits beyond a block's rows may be anything. */
+ * block; or, where few are expected, lists by block with bitmaps for those that have more (rows_kernels.h). What both say
+ * of rows beyond the block's may be anything. */
 struct rql_rows {
 	uint64_t block_count;              /* CPU */
 	const uint32_t *blocks;            /* [block_count]: of the snapshot, ascending */
 	const struct rql_rows_part *parts; /* [block_count] */
 	struct rql_buffer *buffer; /* GPU: uint64_t[blocks of the snapshot][RQL_ROWS_BLOCK_WORDS], in its memory from.. */
 	uint64_t offset;           /* ... here on; a multiple of 256 */
+	uint64_t lists; /* uint16_t[blocks][RQL_ROWS_LIST_MOST] from here on, a multiple of 256; 0: there are none */
 };
 /* What finding them took. */
 struct rql_selected {

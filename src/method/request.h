@@ -152,9 +152,13 @@ static inline bool rql_sieve_has_order(enum rql_sieve_refine refine)
 {
 	return refine == RQL_SIEVE_POSITIONS || refine == RQL_SIEVE_DRAWN;
 }
+/* On a GPU, how ROWS are given (port.h): by what is expected, or always so. Lists where one pass finds the rows (VALUES,
+ * BLOCKS) and the unit is compute; else they are bitmaps. */
+enum rql_sieve_rows { RQL_SIEVE_ROWS_AUTO, RQL_SIEVE_ROWS_BITMAPS, RQL_SIEVE_ROWS_LISTS, RQL_SIEVE_ROWS_FORMS };
 struct rql_sieve_form {
 	uint32_t vectors, components;
 	enum rql_sieve_refine refine;
+	enum rql_sieve_rows rows;
 	/* MATRIX: how far rays are apart, and how far one's end is from the next one's start, in hundredths of a cube's
 	 * width (4.4.3). */
 	uint32_t interval, spacing;
@@ -263,6 +267,10 @@ struct rql_group_output {
 	bool narrow;
 	uint8_t scale; /* up to 18 */
 	uint32_t count;
+	/* A half of a sum of integers (column/form.h), of `index` alone, or as the upper half of `lower`, plus 1: both are
+	 * NULL in the same groups. */
+	enum rql_group_half { RQL_GROUP_WHOLE, RQL_GROUP_UPPER, RQL_GROUP_LOWER } half;
+	uint32_t lower;
 	/* A key: the form's code for each key code, or of integers the distance from the column's least; NULL: the key code. */
 	const uint32_t *number_of_key;
 	uint64_t null_key; /* UINT64_MAX: there is none */
@@ -341,6 +349,7 @@ struct rql_rows_source {
 	struct rql_prepared *prepared; /* of the same snapshot, on the same device */
 	double share;                  /* of the snapshot's rows: expected to be among them */
 	double blocks;                 /* that are expected to have some */
+	bool lists;                    /* GPU: they come as lists (port.h), whatever the run finds */
 };
 /* COLUMNS that come in. */
 struct rql_columns_source {
@@ -393,7 +402,7 @@ struct rql_sides {
 	uint64_t host_bytes;   /* of the host's, for partitions; 0: any number */
 };
 
-/* A map to make: the first column, or the first two, are integers and its key. What the columns behind them say together
+/* A map to make: the first column, or the first two, are its key: integers, or what `places` says of their fields. What the columns behind them say together
  * is the payload: a number, ranked among those that there are. */
 struct rql_map_keys {
 	uint32_t count; /* of columns: 1 or 2 */
@@ -401,7 +410,13 @@ struct rql_map_keys {
 	uint64_t span[2]; /* of the column: only keys of [least, least + span) are entries; 1 and more */
 	struct rql_key_pair pair; /* two: as in struct rql_lookup */
 	bool hashed;
+	/* NULL: the column has the keys. Else for each of its fields (column/form.h) the key's distance from `least`, plus 1:
+	 * codes of another dictionary, and the like. */
+	const uint32_t *places[2];
+	uint32_t place_count[2];
 };
+#define RQL_MAP_NO_PLACE 0u            /* no such key is looked for */
+#define RQL_MAP_NULL_PLACE UINT32_MAX /* it is NULL */
 /* Places that a key may have. */
 static inline uint64_t rql_map_places(const struct rql_map_keys *k)
 {

@@ -5,6 +5,7 @@
 
 #include <stdatomic.h>
 #include "column/store.h"
+#include "method/rows_kernels.h"
 
 #define RQL_ROWS_BLOCK_WORDS (RQL_STORE_BLOCK / 64)
 /* Bits of a word of a block that are its rows. */
@@ -20,8 +21,7 @@ enum rql_rows_form {
 	RQL_ROWS_FORMS
 };
 const char *rql_rows_form_name(enum rql_rows_form form); /* "bitmaps" */
-/* A list has up to one line of memory: beyond it, a step for each row takes longer than the bytes that are spared. */
-#define RQL_ROWS_LIST_MOST 32u
+/* A list has up to RQL_ROWS_LIST_MOST rows. */
 #define RQL_ROWS_RANGES_MOST 8u
 struct rql_rows_range {
 	uint16_t first, last;

@@ -46,6 +46,7 @@ struct rql_join_relation {
 	/* join_bind.c */
 	struct rql_request request;     /* for COLUMNS; gives and outputs are the bound ones */
 	uint32_t form_count;            /* columns of its form: `columns`, then a key for each step that has one here */
+	uint32_t low_count;             /* ... and before these the lower halves of some of `columns` */
 	struct rql_form_column *form;
 };
 
@@ -160,7 +161,10 @@ rql_status rql_join_leaf_prepare(struct rql_join_graph *g, struct rql_device *de
 void rql_join_drop_source(struct rql_columns_source *source);
 rql_status rql_join_open_union(struct rql_join_graph *first, struct rql_device *device,
                                struct rql_columns_source *out) RQL_MUST_CHECK;
-/* What is known of an output of a request for rows, as a column of a form. */
+/* What is known of an output of a request for rows, as a column of a form. It has no halves, but for `halves`: then the
+ * output is the upper one, and the caller sees to the other. */
+rql_status rql_join_describe_any(struct rql_join_graph *g, const struct rql_request *request, uint32_t output,
+                                 struct rql_form_column *out) RQL_MUST_CHECK;
 rql_status rql_join_describe(struct rql_join_graph *g, const struct rql_request *request, uint32_t output,
                              struct rql_form_column *out) RQL_MUST_CHECK;
 /* A request for the rows of a chain becomes two: *project has its conditions and computes what outputs and order keys need,

@@ -93,8 +93,8 @@ static rql_status bind_relation(struct rql_join_graph *g, struct rql_join_relati
 
 /* ---- forms ---- */
 
-rql_status rql_join_describe(struct rql_join_graph *g, const struct rql_request *request, uint32_t output,
-                             struct rql_form_column *out)
+rql_status rql_join_describe_any(struct rql_join_graph *g, const struct rql_request *request, uint32_t output,
+                                 struct rql_form_column *out)
 {
 	const struct rql_output *o = &request->outputs[output];
 	const char *why = o->values || o->source.kind == RQL_SOURCE_LOOKUP
@@ -105,6 +105,13 @@ rql_status rql_join_describe(struct rql_join_graph *g, const struct rql_request 
 	if (o->source.kind == RQL_SOURCE_PROGRAM)
 		out->of.type = o->type;
 	return RQL_OK;
+}
+
+rql_status rql_join_describe(struct rql_join_graph *g, const struct rql_request *request, uint32_t output,
+                             struct rql_form_column *out)
+{
+	RQL_TRY(rql_join_describe_any(g, request, output, out));
+	return out->of.low ? refuse(g, "a sum that may take more than 64 bits is a key, or of a UNION ALL") : RQL_OK;
 }
 
 /* ---- keys ---- */
@@ -381,28 +388,54 @@ static rql_status bind_condition(struct rql_join_graph *g, struct rql_join_step 
 
 /* ---- the whole ---- */
 
+/* How far those columns of a relation move that keys are made of. */
+static uint32_t moved(const struct rql_join_relation *r)
+{
+	return r->outputs.count;
+}
+
+/* The lower halves of columns behind these. */
+static rql_status add_lows(struct rql_join_graph *g, struct rql_join_relation *r, struct rql_output *outputs)
+{
+	for (uint32_t i = 0; i < r->columns.count; i++) {
+		struct rql_form_column *upper = &r->form[i];
+		if (!upper->of.low)
+			continue;
+		outputs[i].type = upper->of.type;
+		outputs[r->form_count] = outputs[i];
+		outputs[r->form_count].source.index = upper->of.low - 1;
+		const struct rql_source *source = &outputs[r->form_count].source;
+		const char *why = rql_request_describe(&r->request, source, &r->form[r->form_count]);
+		if (why)
+			return refuse(g, why);
+		upper->of.low = ++r->form_count;
+		r->low_count++;
+	}
+	return RQL_OK;
+}
+
 /* Keys take the places of outputs that are keys' columns: there are no more keys than those, and each is read before. */
 static rql_status open_form(struct rql_join_graph *g, struct rql_join_relation *r)
 {
-	struct rql_output *outputs = RQL_NEW_ARRAY(g->p->arena, struct rql_output, 2 * r->outputs.count + 1u);
-	r->form = RQL_NEW_ARRAY(g->p->arena, struct rql_form_column, 2 * r->outputs.count + 1u);
+	const uint32_t columns = r->columns.count, keys = r->outputs.count - columns, most = 2 * (columns + keys) + columns;
+	struct rql_output *outputs = RQL_NEW_ARRAY(g->p->arena, struct rql_output, most + 1u);
+	r->form = RQL_NEW_ARRAY(g->p->arena, struct rql_form_column, most + 1u);
 	if (!r->form || !outputs)
 		return out_of_memory(g);
-	for (uint32_t i = 0; i < r->columns.count; i++)
-		RQL_TRY(rql_join_describe(g, &r->request, i, &r->form[r->form_count++]));
-	/* The keys' columns move behind, where they are read from until their keys are made. */
-	const uint32_t keys = r->outputs.count - r->columns.count;
-	memcpy(outputs, r->request.outputs, r->columns.count * sizeof *outputs);
-	memcpy(outputs + r->outputs.count, r->request.outputs + r->columns.count, keys * sizeof *outputs);
+	for (uint32_t i = 0; i < columns; i++)
+		RQL_TRY(rql_join_describe_any(g, &r->request, i, &r->form[r->form_count++]));
+	/* The keys' columns move behind all that there may be, where they are read from until their keys are made. */
+	memcpy(outputs, r->request.outputs, columns * sizeof *outputs);
+	memcpy(outputs + moved(r) + columns, r->request.outputs + columns, keys * sizeof *outputs);
 	r->request.outputs = outputs;
-	return RQL_OK;
+	return add_lows(g, r, outputs);
 }
 
 rql_status rql_join_bind(struct rql_join_graph *g)
 {
 	for (uint32_t r = 0; r < g->relation_count; r++) { /* perhaps once more, for another device */
 		g->relations[r].outputs.count = g->relations[r].columns.count;
-		g->relations[r].form_count = 0;
+		g->relations[r].form_count = g->relations[r].low_count = 0;
 	}
 	RQL_TRY(add_keys(g));
 	for (uint32_t r = 0; r < g->relation_count; r++) {
@@ -414,15 +447,15 @@ rql_status rql_join_bind(struct rql_join_graph *g)
 			struct rql_join_key *key = &g->steps[s].keys[k];
 			const struct rql_join_relation *owner = &g->relations[g->steps[s].owner];
 			const struct rql_join_relation *own = &g->relations[g->steps[s].relation];
-			key->outer_output += owner->outputs.count - owner->columns.count;
-			key->inner_output += own->outputs.count - own->columns.count;
+			key->outer_output += moved(owner);
+			key->inner_output += moved(own);
 		}
 		RQL_TRY(bind_key(g, &g->steps[s]));
 		for (uint32_t k = 0; k < g->steps[s].condition_count; k++) {
 			struct rql_join_test_of *c = &g->steps[s].conditions[k];
 			const struct rql_join_relation *outer = &g->relations[c->relation], *inner = &g->relations[g->steps[s].relation];
-			c->outer_output += outer->outputs.count - outer->columns.count;
-			c->inner_output += inner->outputs.count - inner->columns.count;
+			c->outer_output += moved(outer);
+			c->inner_output += moved(inner);
 			RQL_TRY(bind_condition(g, &g->steps[s], c));
 		}
 	}

@@ -11,6 +11,9 @@
 struct forming {
 	struct rql_arena *arena;
 	const struct rql_request *request;
+	struct rql_form_column *columns; /* of the slots, then the lower halves of some */
+	struct rql_group_output *outputs;
+	uint32_t count;
 	struct rql_error *err;
 };
 
@@ -172,18 +175,72 @@ static bool total_of(const struct forming *f, const struct rql_source *source, c
 	                                         : rql_store_total_add(out, snapshot->rows, b->low, b->high);
 }
 
+/* Two columns, the second one behind all others: a sum that may take more than 64 bits, or one of such sums, whose lower
+ * halves were added up apart. */
+static rql_status halve(struct forming *f, struct rql_form_column *column, struct rql_group_output *out,
+                        rql_int128 least, rql_int128 greatest)
+{
+	struct rql_form_column halves[2] = {*column};
+	if (!rql_form_halve(least, greatest, f->count, halves))
+		return refuse(f, "a sum may take more than 94 bits");
+	*column = halves[0];
+	out->half = RQL_GROUP_UPPER;
+	f->columns[f->count] = halves[1];
+	f->outputs[f->count] = *out;
+	f->outputs[f->count++].half = RQL_GROUP_LOWER;
+	return RQL_OK;
+}
+
+/* Of all rows together, which need no 64 bits. False: it leaves 128. */
+static bool wide_total(const struct forming *f, const struct rql_bounds *b, rql_int128 *least, rql_int128 *greatest)
+{
+	const rql_int128 rows = (rql_int128)f->request->snapshot->rows;
+	return !__builtin_mul_overflow(b->low < 0 ? b->low : 0, rows, least) &&
+	       !__builtin_mul_overflow(b->high > 0 ? b->high : 0, rows, greatest);
+}
+
 /* A group has one value at least, so that a sum of positive ones is no less than the least of them. */
-static rql_status sum_column(struct forming *f, const struct rql_agg *agg, struct rql_form_column *column)
+static rql_status sum_column(struct forming *f, const struct rql_agg *agg, struct rql_form_column *column,
+                             struct rql_group_output *out)
 {
 	struct rql_store_total total;
 	struct rql_bounds b;
 	RQL_TRY(bounds_of(f, &agg->source, &b));
 	if (!total_of(f, &agg->source, &b, &total))
-		return refuse(f, "a sum may take more than 64 bits");
+		return wide_total(f, &b, &total.low, &total.high) ? halve(f, column, out, total.low, total.high)
+		                                                  : refuse(f, "a sum may take more than 94 bits");
 	column->of.least = b.low > 0 ? b.low : least_of(b.low, total.low);
 	column->of.greatest = b.high < 0 ? b.high : -least_of(-b.high, -total.high);
 	set_total(column, total);
 	return RQL_OK;
+}
+
+/* The sum of upper halves and that of lower ones, from a form below. */
+static bool is_of_halves(const struct rql_slot *slot)
+{
+	return slot->kind == RQL_SLOT_SUM && slot->term_count == 2 &&
+	       slot->terms[0].coefficient == (rql_int128)1 << RQL_FORM_LOW_BITS && slot->terms[1].coefficient == 1;
+}
+
+static rql_status halves_column(struct forming *f, const struct rql_slot *slot, struct rql_form_column *column,
+                                struct rql_group_output *out)
+{
+	rql_int128 ends[2][2];
+	for (uint32_t t = 0; t < 2; t++) {
+		struct rql_bounds b;
+		RQL_TRY(bounds_of(f, &f->request->aggs[slot->terms[t].agg].source, &b));
+		if (!wide_total(f, &b, &ends[t][0], &ends[t][1]))
+			return refuse(f, "a sum may take more than 94 bits");
+	}
+	out->index = slot->terms[0].agg;
+	out->lower = slot->terms[1].agg + 1;
+	column->of.kind = RQL_STORE_INTEGER;
+	column->nullable = true;
+	for (uint32_t e = 0; e < 2; e++)
+		if (__builtin_mul_overflow(ends[0][e], slot->terms[0].coefficient, &ends[0][e]) ||
+		    __builtin_add_overflow(ends[0][e], ends[1][e], &ends[0][e]))
+			return refuse(f, "a sum may take more than 94 bits");
+	return halve(f, column, out, ends[0][0], ends[0][1]);
 }
 
 static rql_status extreme_column(struct forming *f, const struct rql_agg *agg, const struct rql_slot *slot,
@@ -228,6 +285,8 @@ static rql_status agg_column(struct forming *f, const struct rql_slot *slot, str
 	}
 	if (slot->kind != RQL_SLOT_SUM && slot->kind != RQL_SLOT_VALUE && !average)
 		return refuse(f, "an aggregate is made of several ones");
+	if (is_of_halves(slot))
+		return halves_column(f, slot, column, out);
 	if (slot->term_count != 1 || slot->terms[0].coefficient != 1)
 		return refuse(f, "a sum is made of several ones");
 	const struct rql_agg *agg = &f->request->aggs[slot->terms[0].agg];
@@ -238,7 +297,7 @@ static rql_status agg_column(struct forming *f, const struct rql_slot *slot, str
 		return average_column(f, slot, out);
 	if (slot->real)
 		return RQL_OK;
-	return slot->kind == RQL_SLOT_SUM ? sum_column(f, agg, column) : extreme_column(f, agg, slot, column);
+	return slot->kind == RQL_SLOT_SUM ? sum_column(f, agg, column, out) : extreme_column(f, agg, slot, column);
 }
 
 /* ---- the whole ---- */
@@ -246,25 +305,28 @@ static rql_status agg_column(struct forming *f, const struct rql_slot *slot, str
 rql_status rql_join_groups_form(struct rql_arena *arena, const struct rql_slot *slots, uint32_t count,
                                 struct rql_request *request, struct rql_error *err)
 {
-	struct forming f = {arena, request, err};
-	struct rql_form_column *columns = RQL_NEW_ARRAY(arena, struct rql_form_column, count + 1u);
-	struct rql_group_output *outputs = RQL_NEW_ARRAY(arena, struct rql_group_output, count + 1u);
-	if (!columns || !outputs)
+	struct forming f = {.arena = arena,
+	                    .request = request,
+	                    .columns = RQL_NEW_ARRAY(arena, struct rql_form_column, 2 * count + 1u),
+	                    .outputs = RQL_NEW_ARRAY(arena, struct rql_group_output, 2 * count + 1u),
+	                    .count = count,
+	                    .err = err};
+	if (!f.columns || !f.outputs)
 		return out_of_memory(&f);
 	for (uint32_t i = 0; i < count; i++) {
-		columns[i].of = (struct rql_store_column){.name = "group", .type = slots[i].type};
-		outputs[i].null_key = UINT64_MAX;
-		RQL_TRY(slots[i].kind == RQL_SLOT_KEY ? key_column(&f, &slots[i], &columns[i], &outputs[i])
-		                                      : agg_column(&f, &slots[i], &columns[i], &outputs[i]));
+		f.columns[i].of = (struct rql_store_column){.name = "group", .type = slots[i].type};
+		f.outputs[i].null_key = UINT64_MAX;
+		RQL_TRY(slots[i].kind == RQL_SLOT_KEY ? key_column(&f, &slots[i], &f.columns[i], &f.outputs[i])
+		                                      : agg_column(&f, &slots[i], &f.columns[i], &f.outputs[i]));
 	}
 	const struct rql_form_spec spec = {.rows = request->snapshot->rows,
-	                                   .column_count = count,
-	                                   .columns = columns,
+	                                   .column_count = f.count,
+	                                   .columns = f.columns,
 	                                   .source_count = 1,
 	                                   .sources = &request->snapshot};
 	RQL_TRY(rql_form_new(&spec, &request->gives, err));
 	request->wants = RQL_PORT_COLUMNS;
-	request->group_output_count = count;
-	request->group_outputs = outputs;
+	request->group_output_count = f.count;
+	request->group_outputs = f.outputs;
 	return RQL_OK;
 }

@@ -232,7 +232,8 @@ static bool is_read_by(const struct rql_join_step *step, const struct chained *c
 /* Is a column read by whoever comes behind the step that is made now? */
 static bool is_wanted(const struct building *b, const struct chained *c)
 {
-	bool wanted = c->column < b->g->relations[c->relation].columns.count;
+	const struct rql_join_relation *r = &b->g->relations[c->relation];
+	bool wanted = c->column < r->columns.count + r->low_count;
 	for (uint32_t s = b->next + 1; s < b->g->step_count && !wanted; s++)
 		wanted = is_read_by(&b->g->steps[s], c);
 	return wanted || c->column == RQL_JOIN_MARK;
@@ -251,6 +252,16 @@ static uint64_t most_rows(const struct rql_join_step *step, const struct chain *
 		return outer->source.form->rows;
 	double most = expected * ROWS_PER_EXPECTED;
 	return most < (double)ROWS_LEAST ? ROWS_LEAST : most < (double)ROWS_MOST ? (uint64_t)most : ROWS_MOST;
+}
+
+/* Where the lower half of each column is in the chain now: both are there. */
+static void keep_halves(const struct building *b, struct chain *c)
+{
+	for (uint32_t i = 0; i < c->column_count; i++) {
+		const struct rql_join_relation *r = &b->g->relations[c->columns[i].relation];
+		if (c->columns[i].column < r->columns.count && c->form[i].of.low)
+			c->form[i].of.low = find_column(c, c->columns[i].relation, r->form[c->columns[i].column].of.low - 1) + 1;
+	}
 }
 
 /* The columns that go on, of both chains; at least one, so that there are rows to count. mark: the relation that has one;
@@ -287,6 +298,7 @@ static bool keep_columns(const struct building *b, const struct chain *outer, co
 		                                                        .nullable = true};
 		columns[out->column_count++] = (struct rql_pair_column){.of_build = true, .column = RQL_PAIR_MARK};
 	}
+	keep_halves(b, out);
 	if (out->column_count)
 		return true;
 	out->columns[0] = probe->columns[probe_key];

@@ -30,23 +30,31 @@ static bool same_source(const struct rql_source *a, const struct rql_source *b)
 	return a->kind == b->kind && a->index == b->index && (a->kind != RQL_SOURCE_PROGRAM || a->result == b->result);
 }
 
-/* The source becomes that of the column which the pass before makes of it. type NULL: an order key's. */
+static uint32_t put_output(struct splitting *s, const struct rql_source *source, struct rql_type type)
+{
+	uint32_t at = 0;
+	while (at < s->count && !same_source(&s->outputs[at].source, source))
+		at++;
+	if (at == s->count)
+		s->outputs[s->count++] = (struct rql_output){.source = *source, .type = type};
+	return at;
+}
+
+/* The source becomes that of the column which the pass before makes of it; the lower half of such a column goes with it.
+ * type NULL: an order key's. */
 static rql_status put_source(struct splitting *s, struct rql_source *source, const struct rql_type *type,
                              bool has_values)
 {
 	const bool program = source->kind == RQL_SOURCE_PROGRAM;
-	uint32_t at = 0;
+	const bool plain = source->kind == RQL_SOURCE_COLUMN;
+	const struct rql_store_column *column = plain ? &s->wanted->snapshot->columns[source->index] : NULL;
 	if ((source->kind != RQL_SOURCE_COLUMN && !program) || (program && has_values))
 		return rql_error_set(s->g->err, RQL_ERROR_UNSUPPORTED,
 		                     "joined as columns on a GPU: a column of the result is made from a table of values");
-	while (at < s->count && !same_source(&s->outputs[at].source, source))
-		at++;
-	if (at == s->count) {
-		struct rql_output *output = &s->outputs[s->count++];
-		output->source = *source;
-		output->type = !program ? s->wanted->snapshot->columns[source->index].type
-		               : type   ? *type
-		                        : type_of(s->wanted, source);
+	const uint32_t at = put_output(s, source, column ? column->type : type ? *type : type_of(s->wanted, source));
+	if (column && column->low) {
+		const struct rql_source lower = {.kind = RQL_SOURCE_COLUMN, .index = column->low - 1};
+		put_output(s, &lower, column->type);
 	}
 	*source = (struct rql_source){.kind = RQL_SOURCE_COLUMN, .index = at};
 	return RQL_OK;
@@ -63,8 +71,12 @@ static rql_status make_form(struct splitting *s, struct rql_request *project)
 	                                   .sources = &s->wanted->snapshot};
 	if (!columns)
 		return out_of_memory(g);
-	for (uint32_t i = 0; i < s->count; i++)
-		RQL_TRY(rql_join_describe(g, project, i, &columns[i]));
+	for (uint32_t i = 0; i < s->count; i++) {
+		RQL_TRY(rql_join_describe_any(g, project, i, &columns[i]));
+		const struct rql_source lower = {.kind = RQL_SOURCE_COLUMN, .index = columns[i].of.low - 1};
+		if (columns[i].of.low)
+			columns[i].of.low = put_output(s, &lower, columns[i].of.type) + 1;
+	}
 	return rql_form_new(&spec, &project->gives, g->err);
 }
 
@@ -74,7 +86,7 @@ rql_status rql_join_rows_split(struct rql_join_graph *g, const struct rql_reques
 	struct rql_arena *arena = g->p->arena;
 	const uint32_t outputs = wanted->output_count, orders = wanted->order_count;
 	struct splitting s = {
-		.g = g, .wanted = wanted, .outputs = RQL_NEW_ARRAY(arena, struct rql_output, outputs + orders + 1u)};
+		.g = g, .wanted = wanted, .outputs = RQL_NEW_ARRAY(arena, struct rql_output, 2 * (outputs + orders) + 1u)};
 	struct rql_output *to = RQL_NEW_ARRAY(arena, struct rql_output, outputs + 1u);
 	struct rql_row_order *by = RQL_NEW_ARRAY(arena, struct rql_row_order, orders + 1u);
 	if (!s.outputs || !to || !by)

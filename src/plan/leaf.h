@@ -68,6 +68,7 @@ struct rql_subplan_map {
 	uint64_t made_rows, made_nulls; /* rows, and those without a key */
 	bool made_twice;                /* two have one key */
 	bool repeats;                   /* two payloads may stand for the same values */
+	const char *no_gpu;             /* why none has made it, though there is one; NULL: nothing is to be said */
 	struct rql_batch *values; /* of the payloads, in the planning's arena, texts of dictionaries; NULL: there are none */
 };
 rql_status rql_subplan_map(struct rql_planning *p, struct rql_rel *rel, uint32_t key_count,
@@ -80,6 +81,8 @@ rql_status rql_subplan_make(struct rql_planning *p, struct rql_rel *rel, uint32_
 /* The rows of rel whose keys such a map would get, as a sample says; less than 0: there would be none. Nothing is run. */
 rql_status rql_subplan_expect(struct rql_planning *p, struct rql_rel *rel, uint32_t key_count, double *rows,
                               struct rql_error *err) RQL_MUST_CHECK;
+/* Is there a GPU that might make a map? */
+bool rql_subplan_has_gpu(const struct rql_planning *p);
 void rql_subplan_map_free(struct rql_subplan_map *map);
 /* Is there a columns structure of the table that could serve a sub-plan? */
 bool rql_subplan_has_columns(const struct rql_planning *p, const struct rql_table_ref *table);

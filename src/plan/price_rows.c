@@ -184,6 +184,7 @@ rql_status rql_price_rows(const struct rql_planning *p, const struct rql_method 
 	out->request.under.method = method;
 	out->request.under.share = all > 0 && out->cost.rows_out < all ? out->cost.rows_out / all : 1;
 	out->request.under.blocks = out->cost.runs;
+	out->request.under.lists = out->cost.rows_form == RQL_ROWS_LIST;
 	*found = true;
 	return RQL_OK;
 }

@@ -38,6 +38,7 @@ struct making {
 	struct rql_column *values;     /* of the payloads, when they are not numbered by `distinct` */
 	bool repeats;                  /* ... and may be the same */
 	uint32_t payload_count;
+	uint32_t absent; /* LEFT: the payload of rows without a match, plus 1 */
 	uint32_t unique; /* as in struct rql_scan_dim */
 	struct rql_error *err;
 };
@@ -299,14 +300,46 @@ static struct rql_pool *pool_of(const struct making *m)
 	return m->p->ctx->devices->device[0].pool;
 }
 
+/* Of a LEFT side: the payload of rows without a match, which is all that is numbered yet, comes behind the map's. */
+static rql_status put_absent(struct making *m, const struct rql_batch *values)
+{
+	const uint64_t rows = values->rows, words = rows / 64 + 1;
+	struct rql_column *absent;
+	m->values = RQL_NEW_ARRAY(m->arena, struct rql_column, values->column_count);
+	if (!m->values)
+		return out_of_memory(m);
+	RQL_TRY(rql_distinct_columns(m->distinct, m->p->arena, &absent, m->err));
+	for (uint32_t c = 0; c < values->column_count; c++) {
+		const struct rql_column *from = &values->columns[c];
+		const size_t bytes = rql_type_bytes(from->type);
+		struct rql_column all = {.type = from->type,
+		                         .data = rql_arena_array(m->p->arena, rows + 1, bytes),
+		                         .validity = RQL_NEW_ARRAY(m->p->arena, uint64_t, words)};
+		if (!all.data || !all.validity)
+			return out_of_memory(m);
+		memcpy(all.data, from->data, rows * bytes);
+		memcpy((char *)all.data + rows * bytes, absent[c].data, bytes);
+		memcpy(all.validity, from->validity, words * sizeof(uint64_t));
+		all.validity[rows / 64] |= (uint64_t)rql_column_valid(&absent[c], 0) << rows % 64;
+		if (!rql_column_copy(m->arena, &all, rows + 1, &m->values[c]))
+			return out_of_memory(m);
+	}
+	m->payload_count = m->absent = (uint32_t)rows + 1;
+	m->repeats = true;
+	return RQL_OK;
+}
+
 /* A map that a GPU has made: what its payloads stand for is left to be kept. */
 static rql_status take_made(struct making *m, uint64_t *rows)
 {
 	int32_t *none = NULL;
+	const bool left = m->tree->side && m->distinct;
 	*rows = m->keyed.made_rows;
 	m->null_key |= m->keyed.made_nulls > 0;
 	m->repeats |= m->keyed.repeats;
-	return m->keyed.values ? number_groups(m, m->keyed.values, &none) : RQL_OK;
+	if (!m->keyed.values)
+		return RQL_OK;
+	return left ? put_absent(m, m->keyed.values) : number_groups(m, m->keyed.values, &none);
 }
 
 static rql_status take_keyed(struct making *m)
@@ -328,18 +361,26 @@ static rql_status take_keyed(struct making *m)
 	return RQL_OK;
 }
 
+/* Who gives the rows, and why no GPU has made the map of them. */
+static const char *say_why(const struct making *m, const char *how)
+{
+	if (!m->keyed.no_gpu)
+		return how;
+	const char *text = rql_arena_printf(m->p->arena, "%s (no GPU made the map: %s)", how, m->keyed.no_gpu);
+	return text ? text : how;
+}
+
 /* The subtree's rows go from its columns to the map without being made. */
 static rql_status ask_keyed(struct making *m, uint64_t *rows, bool *found, const char **how)
 {
 	/* A map holds a key once anyway. */
 	struct rql_rel *all = m->rel->kind == RQL_REL_DISTINCT ? m->rel->children[0] : m->rel;
-	const struct rql_block_side *side = m->tree->side;
-	const bool by_device = !side || side->kind != RQL_SIDE_LEFT; /* there is no payload of rows without a match */
-	RQL_TRY(rql_subplan_map(m->p, all, m->tree->key2 ? 2 : 1, by_device ? m->at : NULL, &m->keyed, found, how, m->err));
+	RQL_TRY(rql_subplan_map(m->p, all, m->tree->key2 ? 2 : 1, m->at, &m->keyed, found, how, m->err));
 	if (!*found)
 		return RQL_OK;
 	if (m->keyed.made)
 		return take_made(m, rows);
+	*how = say_why(m, *how);
 	*rows = m->keyed.map.rows.count + m->keyed.map.rows.nulls;
 	return take_keyed(m);
 }
@@ -424,6 +465,7 @@ static rql_status ask(struct making *m, uint64_t *rows, const char **how)
 	if (m->p->refresh_first)
 		return put_off(m);
 	RQL_TRY(rql_subplan_rows(m->p, m->rel, !m->tree->side, &batch, how, m->err));
+	*how = batch ? say_why(m, *how) : *how;
 	if (!batch && m->p->refresh_first)
 		return put_off(m);
 	*rows = batch ? batch->rows : 0;
@@ -620,7 +662,7 @@ static rql_status make(struct making *m, struct rql_arena *arena, struct rql_sca
 	*twice = false;
 	RQL_TRY(ask(m, &out->rows, &out->how));
 	out->null_key = m->null_key;
-	out->absent = left;
+	out->absent = m->absent ? m->absent : left;
 	out->payload_count = m->values ? m->payload_count : m->distinct ? rql_distinct_count(m->distinct) : 1;
 	out->values = m->values;
 	out->unique = m->unique;

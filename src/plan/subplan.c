@@ -219,6 +219,8 @@ rql_status rql_subplan_map(struct rql_planning *p, struct rql_rel *rel, uint32_t
 	rql_status status = rql_subplan_reads_columns(p, rel) ? plan_map(&s.planning, rel, key_count, &chosen) : RQL_OK;
 	if (chosen && on)
 		status = rql_subplan_make(p, rel, key_count, on, map_ns(p, &s.nodes.leaves[0]), out, found, how);
+	else if (on && rql_subplan_has_gpu(p))
+		out->no_gpu = "no one pass gives its keys beside numbers of values";
 	if (status == RQL_OK && chosen && !*found) {
 		status = run_map(&s.planning, out, found);
 		*how = *found ? describe(p, &s.planning, true) : *how;

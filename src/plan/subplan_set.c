@@ -2,11 +2,23 @@
  * pass as COLUMNS, and the method of maps (RQL_PORT_MAP) makes the map of them, in one submission. The host reads
  * nothing but what the payloads stand for. The map lies on that device from then on, for the scan that joins with it.
  *
- * Keys are one or two columns that are integers on both sides. Keys that are codes, and outputs of more than 2^20
- * combinations, are the CPU's (subplan.c). */
+ * Keys are one or two columns: integers on both sides, or codes of a dictionary on either one, which a table makes the
+ * other side's. Outputs of more than 2^20 combinations are the CPU's (subplan.c). Who else makes the map says why no GPU
+ * does. */
 
+#include "bind/star/scan_key_codes.h"
+#include "column/map_layout.h"
 #include "plan/await.h"
 #include "plan/join.h"
+
+/* Fields of a key that are translated: one by one, while planning. */
+#define PLACES_MOST (UINT32_C(1) << 24)
+
+/* Fields of a key, as the map's keys: of a dictionary, which several devices' forms share. */
+struct translated {
+	const struct rql_dimension *of;
+	const uint32_t *places;
+};
 
 struct setting {
 	struct rql_planning *p;
@@ -17,6 +29,9 @@ struct setting {
 	bool no_nulls; /* rows without a key are none of them */
 	struct rql_leaf best; /* of one request on one device; the others are cleared */
 	const struct rql_store_snapshot *form; /* of the rows that it reads: the best leaf's */
+	struct translated translated[2];
+	double sent_bytes;  /* of the map that is priced: what the CPU would have to send, too */
+	const char *reason; /* why no GPU makes it; NULL: none was asked */
 	struct rql_error why;
 };
 
@@ -35,27 +50,92 @@ static bool common_range(const struct rql_store_column *from, const struct rql_s
 	return true;
 }
 
-/* Which keys there may be, and whether they lie densely. false: there is no such map. */
-static bool lay_keys(const struct setting *s, const struct rql_columns_source *rows, struct rql_map_keys *out)
+/* Fields that the column can have, with NULL's; 0: they are too many to be translated. */
+static uint32_t fields_of(const struct rql_store_column *from)
+{
+	const rql_int128 values = from->kind == RQL_STORE_CODED ? from->dimension->count : from->greatest - from->least + 1;
+	return values >= 0 && values < PLACES_MOST ? (uint32_t)values + 1 : 0;
+}
+
+/* What each field of `from` is as a key of `to`, less `least`, plus 1. */
+static rql_status fill_places(struct setting *s, const struct rql_store_column *from, const struct rql_store_column *to,
+                              int64_t least, uint32_t *places, uint32_t count)
+{
+	const bool coded = from->kind == RQL_STORE_CODED;
+	const int64_t first = coded ? 0 : (int64_t)from->least;
+	struct rql_key_codes codes;
+	RQL_TRY(rql_key_codes_make(s->p->arena, from, to, &codes, &s->why));
+	places[0] = RQL_MAP_NULL_PLACE;
+	for (uint32_t f = 1; f < count; f++) {
+		int64_t key;
+		if (rql_key_code(&codes, first + (int64_t)(f - 1), &key))
+			places[f] = (uint32_t)((uint64_t)key - (uint64_t)least) + 1;
+	}
+	if (coded && from->dimension->has_null)
+		places[count - 1] = RQL_MAP_NULL_PLACE;
+	return RQL_OK;
+}
+
+/* Keys of which a side has codes. *why: they are too many. */
+static rql_status translate(struct setting *s, const struct rql_store_column *from, const struct rql_store_column *to,
+                            uint32_t k, struct rql_map_keys *out, const char **why)
+{
+	const bool coded = to->kind == RQL_STORE_CODED;
+	const rql_int128 span = coded ? (rql_int128)to->dimension->count : to->greatest - to->least + 1;
+	const uint32_t count = fields_of(from);
+	struct translated *t = &s->translated[k];
+	if (!count || span >= RQL_MAP_NULL_PLACE) {
+		*why = "the keys' codes are too many to be translated";
+		return RQL_OK;
+	}
+	out->least[k] = coded ? 0 : (int64_t)to->least;
+	out->span[k] = span > 0 ? (uint64_t)span : 1;
+	if (!t->of || t->of != from->dimension) {
+		uint32_t *places = RQL_NEW_ARRAY(s->p->arena, uint32_t, count);
+		if (!places)
+			return rql_error_memory(&s->why, count * sizeof *places, "the keys of a map");
+		RQL_TRY(fill_places(s, from, to, out->least[k], places, count));
+		*t = (struct translated){from->dimension, places};
+	}
+	out->places[k] = t->places;
+	out->place_count[k] = count;
+	return RQL_OK;
+}
+
+/* Which keys there may be, and whether they lie densely. *why: there is no such map. */
+static rql_status lay_keys(struct setting *s, const struct rql_columns_source *rows, struct rql_map_keys *out,
+                           const char **why)
 {
 	const struct rql_store_column *to[] = {s->on->first, s->on->second};
 	const uint64_t numbers = rql_map_numbers(rows->form, s->key_count);
 	*out = (struct rql_map_keys){.count = s->key_count, .pair = s->on->pair};
-	for (uint32_t k = 0; k < s->key_count; k++)
-		if (!common_range(&rows->form->columns[k], to[k], &out->least[k], &out->span[k]))
-			return false;
+	for (uint32_t k = 0; k < s->key_count && !*why; k++) {
+		const struct rql_store_column *from = &rows->form->columns[k];
+		if (from->kind == RQL_STORE_CODED || to[k]->kind == RQL_STORE_CODED)
+			RQL_TRY(translate(s, from, to[k], k, out, why));
+		else if (!common_range(from, to[k], &out->least[k], &out->span[k]))
+			*why = "no integer is a key on both sides";
+	}
+	if (!numbers)
+		*why = "what belongs to the keys may have more than 2^20 values";
+	if (*why)
+		return RQL_OK;
 	const uint32_t width = rows->form->column_count > s->key_count ? rql_map_width(numbers) : 0;
-	out->hashed = !rql_map_suits_arrays(rql_map_places(out), width, rows->rows);
-	return numbers != 0;
+	const uint64_t places = rql_map_places(out);
+	out->hashed = !rql_map_suits_arrays(places, width, rows->rows);
+	s->sent_bytes = out->hashed ? (double)rql_map_capacity((uint64_t)rows->rows) * sizeof(struct rql_map_entry)
+	                            : (double)places / 8 + (double)rql_map_found_bytes((uint32_t)places, width);
+	return RQL_OK;
 }
 
 /* Of the columns that come in, which are the method's then. */
-static rql_status prepare_over(struct rql_join_graph *g, const struct setting *s, struct rql_device *device,
+static rql_status prepare_over(struct rql_join_graph *g, struct setting *s, struct rql_device *device,
                                struct rql_columns_source *keys, struct rql_leaf *out,
                                const struct rql_store_snapshot **form)
 {
 	struct rql_request request = {.snapshot = keys->form, .from = *keys, .wants = RQL_PORT_MAP};
-	if (!lay_keys(s, keys, &request.map_keys))
+	RQL_TRY(lay_keys(s, keys, &request.map_keys, &s->reason));
+	if (s->reason)
 		return RQL_OK;
 	RQL_TRY(rql_join_leaf_prepare(g, device, &request, &out->method, &out->prepared));
 	keys->prepared = NULL;
@@ -76,13 +156,29 @@ static rql_status prepare(struct setting *s, struct rql_device *device, struct r
 	*g = (struct rql_join_graph){.p = s->p, .block = s->rows->block, .rows = s->rows, .is_below = true, .err = &s->why};
 	RQL_TRY(rql_join_shape(g));
 	const struct rql_plan_context *ctx = s->p->ctx;
-	if (ctx->device_failure && ctx->device_failure(rql_join_base(g), device))
+	if (ctx->device_failure && (s->reason = ctx->device_failure(rql_join_base(g), device)))
 		return RQL_OK;
 	rql_status status = rql_join_open_union(g, device, &keys);
 	if (status == RQL_OK)
 		status = prepare_over(g, s, device, &keys, out, form);
 	rql_join_drop_source(&keys);
 	return status;
+}
+
+/* What the CPU takes for the same where the rows that look keys up lie on the device. That is so where nothing else may
+ * answer; else it is taken for granted where all that the map is made of lies there already. */
+static double against_ns(const struct setting *s, const struct rql_leaf *leaf)
+{
+	const struct rql_settings *settings = s->p->ctx->settings;
+	const struct rql_profile *profile = &leaf->device->profile;
+	const bool is_there = settings->unit_forced || settings->only || (leaf->cost.placed_bytes && !leaf->cost.missing_bytes);
+	return s->cpu_ns + (is_there ? profile->submit_ns + s->sent_bytes / profile->upload_gbps : 0);
+}
+
+static bool lose(struct setting *s, const char *why)
+{
+	s->reason = why;
+	return false;
 }
 
 /* It is made for this statement, so that it pays alone for what must be put there first. Who has named the device gets it
@@ -94,13 +190,14 @@ static bool pays(struct setting *s, struct rql_leaf *leaf)
 	struct rql_cost *cost = &leaf->cost;
 	if (ctx->device_fits &&
 	    !ctx->device_fits(ctx->load_state, leaf->device, cost->device_bytes - cost->placed_bytes, s->p->arena, &why))
-		return false;
+		return lose(s, why);
 	if (!rql_await_price(s->p, leaf->method, leaf->prepared, leaf->device, cost, &why))
-		return false;
-	if (rql_await_is_forced(s->p) ? cost->missing_bytes <= cost->placed_bytes : rql_cost_total(cost) < s->cpu_ns)
+		return lose(s, why);
+	const double against = against_ns(s, leaf);
+	if (rql_await_is_forced(s->p) ? cost->missing_bytes <= cost->placed_bytes : rql_cost_total(cost) < against)
 		return true;
-	rql_await_leaf(s->p, leaf, s->cpu_ns);
-	return false;
+	rql_await_leaf(s->p, leaf, against);
+	return lose(s, rql_arena_printf(s->p->arena, "%.3f ms, %.3f ms with the CPU's", rql_cost_total(cost) / 1e6, against / 1e6));
 }
 
 static rql_status try_device(struct setting *s, struct rql_device *device)
@@ -110,7 +207,10 @@ static rql_status try_device(struct setting *s, struct rql_device *device)
 	if (device->kind == RQL_DEVICE_CPU || rql_device_refused(s->p->ctx->settings, device, RQL_UNIT_COMPUTE) ||
 	    !rql_await_device(s->p, device, false))
 		return RQL_OK;
+	s->reason = NULL;
 	rql_status status = prepare(s, device, &leaf, &form);
+	if (status != RQL_OK)
+		s->reason = rql_arena_strdup(s->p->arena, rql_error_message(&s->why));
 	if (status != RQL_OK)
 		return rql_planning_swallow(s->p, status, &s->why, -1, NULL);
 	if (!leaf.prepared)
@@ -186,6 +286,7 @@ static rql_status run(struct setting *s, struct rql_subplan_map *out)
 		return rql_error_memory(s->p->err, 0, "a map");
 	rql_status status = s->best.method->run(s->best.prepared, s->best.device, &how, &port, &s->why);
 	if (status != RQL_OK) { /* whatever it was, the CPU goes on */
+		s->reason = rql_arena_strdup(s->p->arena, rql_error_message(&s->why));
 		rql_arena_free(arena);
 		return rql_planning_swallow(s->p, status, &s->why, -1, NULL);
 	}
@@ -235,11 +336,23 @@ static rql_status is_plain(struct setting *s, const struct rql_rel *rel, bool *p
 	*plain = false;
 	rql_status status = rql_block_make_rows(s->p->arena, rel, &s->rows, &s->why);
 	if (status != RQL_OK)
+		s->reason = rql_arena_strdup(s->p->arena, rql_error_message(&s->why));
+	if (status != RQL_OK)
 		return rql_planning_swallow(s->p, status, &s->why, -1, NULL);
 	const struct rql_rows_block *rows = s->rows;
 	*plain = rows->output_count == rel->column_count && rows->output_count >= s->key_count && !rows->order_count &&
 	         !rows->offset && rows->limit == UINT64_MAX;
 	return *plain && s->key_count == 1 ? drop_null_test(s) : RQL_OK;
+}
+
+bool rql_subplan_has_gpu(const struct rql_planning *p)
+{
+	bool some = false;
+	for (uint32_t d = 0; d < atomic_load(&p->ctx->devices->count) && !some; d++) {
+		const struct rql_device *device = &p->ctx->devices->device[d];
+		some = device->kind != RQL_DEVICE_CPU && !rql_device_refused(p->ctx->settings, device, RQL_UNIT_COMPUTE);
+	}
+	return some;
 }
 
 rql_status rql_subplan_make(struct rql_planning *p, struct rql_rel *rel, uint32_t key_count,
@@ -254,18 +367,18 @@ rql_status rql_subplan_make(struct rql_planning *p, struct rql_rel *rel, uint32_
 	if (p->is_subplan || (settings->unit_forced && settings->unit != RQL_UNIT_COMPUTE))
 		return RQL_OK;
 	RQL_TRY(is_plain(&s, rel, &plain));
-	if (!plain)
-		return RQL_OK;
 	if (!settings->only)
 		rql_await_devices(p, false);
 	rql_status status = RQL_OK;
-	for (uint32_t d = 0; d < atomic_load(&p->ctx->devices->count) && status == RQL_OK; d++)
+	for (uint32_t d = 0; d < atomic_load(&p->ctx->devices->count) && status == RQL_OK && plain; d++)
 		status = try_device(&s, &p->ctx->devices->device[d]);
 	if (status == RQL_OK && s.best.prepared)
 		status = run(&s, out);
 	*found = out->made != NULL;
 	if (*found)
 		*how = describe(&s);
+	else if (rql_subplan_has_gpu(p))
+		out->no_gpu = s.reason ? s.reason : "its rows are no plain rows of tables";
 	rql_leaf_clear(&s.best);
 	return status;
 }

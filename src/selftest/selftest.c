@@ -22,6 +22,7 @@ static const struct rql_selftest_case *const tables[] = {
 	rql_selftest_lookup,
 	rql_selftest_rx,
 	rql_selftest_cgrx,
+	rql_selftest_cgrx_nodes,
 	rql_selftest_text,
 	rql_selftest_cube,
 	rql_selftest_cube_rt,

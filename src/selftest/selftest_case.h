@@ -43,6 +43,7 @@ extern const struct rql_selftest_case rql_selftest_key[];
 extern const struct rql_selftest_case rql_selftest_keyray[];
 extern const struct rql_selftest_case rql_selftest_rx[];
 extern const struct rql_selftest_case rql_selftest_cgrx[];
+extern const struct rql_selftest_case rql_selftest_cgrx_nodes[];
 extern const struct rql_selftest_case rql_selftest_cube[];
 extern const struct rql_selftest_case rql_selftest_cube_rt[];
 

@@ -13,6 +13,7 @@ struct rql_rx_world {
 	uint64_t low, high; /* of the keys that were drawn */
 	uint64_t *key, *point, *end; /* ends of ranges; some are below their points */
 	int32_t *value;
+	const bool *live; /* [keys]: rows that are there; NULL: all */
 	/* The answers. row: the least of all rows, least_row: of the least key. */
 	uint32_t *row, *least_row, *count, *got32, *got_count;
 	uint64_t *sum, *got_sum;
@@ -22,6 +23,8 @@ struct rql_rx_world {
 
 /* Draws all of it and puts keys, probes and values on the device. */
 rql_status rql_rx_world_make(struct rql_rx_world *w, struct rql_error *err) RQL_MUST_CHECK;
+/* Draws probes again, of the keys as they are, and puts them where the others were. */
+rql_status rql_rx_world_probe(struct rql_rx_world *w, struct rql_error *err) RQL_MUST_CHECK;
 /* Has the answers of points or of ranges worked out. */
 void rql_rx_world_want(struct rql_rx_world *w, bool ranges);
 

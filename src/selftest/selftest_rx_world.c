@@ -37,6 +37,27 @@ rql_status rql_rx_world_make(struct rql_rx_world *w, struct rql_error *err)
 	return rql_selftest_buffer(w->t, w->keys * 4, w->value, "values of look-ups by rays", &w->values_on.buffer, err);
 }
 
+static rql_status upload(struct rql_rx_world *w, const uint64_t *keys, const struct rql_span *to, struct rql_error *err)
+{
+	uint32_t *narrow;
+	if (w->key_bits == 64)
+		return rql_buffer_upload(to->buffer, to->offset, keys, w->probes * 8, err);
+	RQL_TRY(rql_selftest_alloc(w->t, w->probes + 1, 4, &narrow, err));
+	for (uint64_t i = 0; i < w->probes; i++)
+		narrow[i] = (uint32_t)keys[i];
+	return rql_buffer_upload(to->buffer, to->offset, narrow, w->probes * 4, err);
+}
+
+rql_status rql_rx_world_probe(struct rql_rx_world *w, struct rql_error *err)
+{
+	const struct rql_drawn_keys drawn = {
+		.pattern = w->pattern, .bits = w->key_bits, .greatest = w->greatest, .count = w->keys, .keys = w->key};
+	for (uint64_t i = 0; i < w->probes; i++)
+		rql_drawn_probe(w->t, &drawn, i, &w->point[i], &w->end[i]);
+	RQL_TRY(upload(w, w->point, &w->points_on, err));
+	return upload(w, w->end, &w->ends_on, err);
+}
+
 void rql_rx_world_want(struct rql_rx_world *w, bool ranges)
 {
 	for (uint64_t i = 0; i < w->probes; i++) {
@@ -46,7 +67,7 @@ void rql_rx_world_want(struct rql_rx_world *w, bool ranges)
 		w->sum[i] = 0;
 		for (uint64_t row = 0; row < w->keys; row++) {
 			uint64_t key = w->key[row];
-			if (key < low || key > high)
+			if (key < low || key > high || (w->live && !w->live[row]))
 				continue;
 			if (!w->count[i] || key < least) {
 				w->least_row[i] = (uint32_t)row;

@@ -181,14 +181,14 @@ static void wide(void **state)
 	run(s.con, "CREATE TABLE t AS SELECT i::INTEGER AS id, CASE WHEN i % 50 = 7 THEN NULL ELSE (hash(i) % 20000)::HUGEINT * "
 	           "36893488147419103232000 + hash(i * 3) % 4 END AS h, (hash(i * 5) % 9000)::DECIMAL(38,2) * 10000000000000000 AS "
 	           "d, CASE i % 700 WHEN 0 THEN 'nan' WHEN 1 THEN 'inf' WHEN 2 THEN '-0.0' ELSE (hash(i * 7) % 90000)::VARCHAR "
-	           "END::DOUBLE AS r, md5((hash(i * 9) % 9000)::VARCHAR)::UUID AS u, 'w' || hash(i * 11) % 9000 AS w FROM "
-	           "range(50000) q(i); CREATE INDEX c ON t USING columns (*) WITH (refresh = auto)");
+	           "END::DOUBLE AS r, md5((hash(i * 9) % 9000)::VARCHAR)::UUID AS u, 'w' || hash(i * 11) % 9000 AS w, (hash(i * 13) % 30000)::UHUGEINT * "
+	           "'10000000000000000000000000000000000'::UHUGEINT + i % 2 AS n FROM range(50000) q(i); CREATE INDEX c ON t USING columns (*) WITH (refresh = auto)");
 	for (unsigned f = 0; f < sizeof forms / sizeof *forms; f++) {
 		snprintf(sql, sizeof sql,
 		         "CREATE OR REPLACE INDEX ih ON t USING %s (h); CREATE OR REPLACE INDEX id ON t USING %s (d); CREATE OR REPLACE "
 		         "INDEX ir ON t USING %s (r); CREATE OR REPLACE INDEX iu ON t USING %s (u); CREATE OR REPLACE INDEX iw ON t USING "
-		         "%s (w)",
-		         forms[f], forms[f], forms[f], forms[f], forms[f]);
+		         "%s (w); CREATE OR REPLACE INDEX \"in\" ON t USING %s (n)",
+		         forms[f], forms[f], forms[f], forms[f], forms[f], forms[f]);
 		run(s.con, sql);
 		for (unsigned j = 0; j < 5; j++) { /* values with one prefix */
 			snprintf(sql, sizeof sql, "SELECT id FROM t WHERE h = 4711::HUGEINT * 36893488147419103232000 + %u", j);
@@ -199,18 +199,23 @@ static void wide(void **state)
 		looked_up(s.con, "SELECT count(*), sum(id) FROM t WHERE d = 77 * 10000000000000000::DECIMAL(38,2)");
 		looked_up(s.con, "SELECT count(*), sum(id) FROM t WHERE r IN (7, 'nan'::DOUBLE, 0.0, 'inf'::DOUBLE, 90001)");
 		looked_up(s.con, "SELECT id FROM t WHERE u = md5('77')::UUID");
+		looked_up(s.con, "SELECT id FROM t WHERE n = '299990000000000000000000000000000000001'::UHUGEINT"); /* past 2^127 */
+		looked_up(s.con, "SELECT id FROM t WHERE n = 1::UHUGEINT");
 		looked_up(s.con, "SELECT count(*), sum(id) FROM t WHERE w LIKE 'w77%'");
 		if (!strcmp(forms[f], "hash"))
 			continue;
 		looked_up(s.con, "SELECT count(*), sum(id) FROM t WHERE h BETWEEN 36893488147419103232001 AND 73786976294838206464001");
 		looked_up(s.con, "SELECT count(*), sum(id) FROM t WHERE h < 2 OR h = 36893488147419103232002 OR h > "
 		                 "737832869460234645536768000001");
+		looked_up(s.con, "SELECT count(*), sum(id) FROM t WHERE n BETWEEN '169990000000000000000000000000000000001'::UHUGEINT "
+		                 "AND '170990000000000000000000000000000000000'::UHUGEINT"); /* around 2^127 */
+		looked_up(s.con, "SELECT count(*), sum(id) FROM t WHERE n > '299980000000000000000000000000000000001'::UHUGEINT");
 		looked_up(s.con, "SELECT count(*), sum(id) FROM t WHERE r < -1 OR r > 89990");
 		looked_up(s.con, "SELECT count(*), sum(id) FROM t WHERE r = -7 OR r > 'nan'::DOUBLE"); /* beyond all reals */
 		run(s.con, "SET rayql_force = rows");
 		same(s.con, "SELECT count(*), sum(id) FROM t WHERE r NOT IN ('nan'::DOUBLE, 7)");
 		run(s.con, "RESET rayql_force");
-		run(s.con, "INSERT INTO t SELECT id + 50000, h + 1, d, r, u, 'v' || w FROM t LIMIT 900; DELETE FROM t WHERE id % 97 = 5");
+		run(s.con, "INSERT INTO t SELECT id + 50000, h + 1, d, r, u, 'v' || w, n + 7 FROM t LIMIT 900; DELETE FROM t WHERE id % 97 = 5");
 	}
 	close_session(&s);
 }
@@ -228,8 +233,6 @@ static void definitions(void **state)
 	fails(s.con, "CREATE INDEX i ON t USING rx (k, b)", RAYQL_ERROR_STATEMENT, "has one key column");
 	fails(s.con, "CREATE INDEX i ON t USING hash (nothing)", RAYQL_ERROR_STATEMENT, "nothing");
 	fails(s.con, "CREATE INDEX i ON t USING sorted (k) WITH (unit = cpu)", RAYQL_ERROR_STATEMENT, "no option");
-	run(s.con, "CREATE TABLE r (x DOUBLE, h UHUGEINT)");
-	fails(s.con, "CREATE INDEX i ON r USING hash (h)", RAYQL_ERROR_STATEMENT, "is of type UHUGEINT");
 	/* Before the columns: it says so, and is used when they are there. */
 	run(s.con, "CREATE INDEX i ON t USING sorted (k)");
 	fails(s.con, "CREATE INDEX i ON t USING hash (k)", RAYQL_ERROR_STATEMENT, "already exists");
@@ -864,6 +867,16 @@ static const struct typed keys[] = {
      {"170141183460469231731687303715884105727", "(-170141183460469231731687303715884105728)", "5", "5.0", "'5'",
       "10000000000000000000000000", "10000000000000000000000001", "150000000000000000000000000002", "9e25",
       "9223372036854775808"}},
+	{"uh", "UHUGEINT",
+	 "CASE r % 900 WHEN 0 THEN '340282366920938463463374607431768211455'::UHUGEINT WHEN 1 THEN 0 WHEN 2 THEN "
+	 "'170141183460469231731687303715884105728'::UHUGEINT ELSE (r % 30000)::UHUGEINT * "
+	 "'10000000000000000000000000000000000'::UHUGEINT + r % 3 END",
+	 {"'340282366920938463463374607431768211455'::UHUGEINT", "0", "0::UHUGEINT", "1::UHUGEINT", "-1", "'5'",
+	  "'170141183460469231731687303715884105728'::UHUGEINT", "'170141183460469231731687303715884105727'::UHUGEINT",
+	  "'10000000000000000000000000000000001'::UHUGEINT", "'170150000000000000000000000000000000002'::UHUGEINT"}},
+	{"un", "UHUGEINT", "r % 40000",
+	 {"0::UHUGEINT", "7", "7::UHUGEINT", "39999::UHUGEINT", "9223372036854775808", "18446744073709551616", "-1",
+	  "'340282366920938463463374607431768211455'::UHUGEINT", "'7'", "7.5"}},
 	{"dw", "DECIMAL(38,4)",
      "((r % 15000)::DECIMAL(38,4) * 100000000000000000000 + (r % 2)::DECIMAL(38,4) / 8)::DECIMAL(38,4)",
      {"100000000000000000000", "100000000000000000000.125", "99999999999999999999999999.9999", "0", "0.125", "-1", "0.12",

@@ -170,12 +170,29 @@ static void interval_expressions(void **state)
 	close_session(&s);
 }
 
+/* The FROM of IS [NOT] DISTINCT FROM lists nothing that is read: no file, no function. */
+static void comparisons_are_no_clauses(void **state)
+{
+	struct session s = reasons_session();
+	(void)state;
+	run(s.con, "CREATE INDEX tc ON t USING columns (id, k, a, s); CREATE INDEX uc ON u USING columns (id, w)");
+	expect(s.con, "SELECT count(*) FROM t WHERE s IS NOT DISTINCT FROM 'name 3'", "scan", "2857\n");
+	expect(s.con, "SELECT count(*) FROM u JOIN t ON t.id = u.id AND t.s IS DISTINCT FROM 'name 3'", "scan", "26\n");
+	expect(s.con, "SELECT s is /* no */ not distinct from 'name 3' AS b, count(*) FROM t GROUP BY b ORDER BY b", "scan",
+	       "false|17143\ntrue|2857\n");
+	because(s.con, "SELECT count(*) FROM t JOIN range(9) r(i) ON k IS NOT DISTINCT FROM i", "it reads the table function range", NULL);
+	fails(s.con, "SELECT count(*) FROM t WHERE s IS NOT DISTINCT FROM 'x' AND k IN (FROM 'there-is-none.csv')",
+	      RAYQL_ERROR_HOST, "there-is-none.csv");
+	close_session(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(aggregates_nobody_computes), cmocka_unit_test(refreshed_in_vain),
 		cmocka_unit_test(explained_by_default),       cmocka_unit_test(unrelated_structures),
 		cmocka_unit_test(intervals),                  cmocka_unit_test(interval_expressions),
+		cmocka_unit_test(comparisons_are_no_clauses),
 	};
 	return cmocka_run_group_tests_name("reasons", tests, NULL, NULL);
 }

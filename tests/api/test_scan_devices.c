@@ -524,13 +524,14 @@ static void make_keyed(rayql_connection *con, unsigned seed)
 	char sql[1600];
 	snprintf(sql, sizeof sql,
 	         "CREATE TABLE p AS SELECT CASE WHEN h %% 40 = 7 THEN NULL ELSE h %% 300000 END::INTEGER k, "
-	         "5000000000000 + (h // 7 %% 400000)::BIGINT kb, h * 1000003 far, (h %% 5)::INTEGER g, i::INTEGER v "
+	         "5000000000000 + (h // 7 %% 400000)::BIGINT kb, h * 1000003 far, (h %% 5)::INTEGER g, i::INTEGER v, "
+	         "CASE WHEN h %% 40 = 7 THEN NULL ELSE 'key ' || h %% 30000 END s, (h %% 700 * 10007)::BIGINT few "
 	         "FROM (SELECT i, (hash(i + %u) %% 10000019)::BIGINT h FROM range(20000) r(i)); "
 	         "CREATE TABLE q AS SELECT CASE WHEN h %% 50 = 3 THEN NULL ELSE h %% 350000 - 20000 END::INTEGER k, "
 	         "4999999990000 + (h // 7 %% 420000)::BIGINT kb, h * 1000003 far, (i * 11)::INTEGER u, "
 	         "5000000000000 + i * 9 ub, (h // 3 %% 100)::INTEGER w, (h %% 9)::INTEGER x, i * 11000033 uf, "
 	         "(i %% 5)::INTEGER y, (i // 5 * 7)::INTEGER k4, (h %% 299999)::INTEGER k2, CASE WHEN h %% 31 = 1 THEN NULL ELSE 'text ' || h %% 23 || "
-	         "' that is longer than an inline one' END t, DATE '1992-01-01' + (h %% 2000)::INTEGER d "
+	         "' that is longer than an inline one' END t, DATE '1992-01-01' + (h %% 2000)::INTEGER d, CASE WHEN i %% 61 = 5 THEN NULL ELSE 'key ' || i * 2 END s, (i %% 1500 * 10007)::BIGINT few "
 	         "FROM (SELECT i, (hash(i * 3 + %u) %% 10000019)::BIGINT h FROM range(30000) r(i)); "
 	         "CREATE TABLE nobody AS FROM q LIMIT 0; "
 	         "CREATE INDEX cp ON p USING columns (*); CREATE INDEX cq ON q USING columns (*); "
@@ -541,12 +542,12 @@ static void make_keyed(rayql_connection *con, unsigned seed)
 	/* Other ways to the same answer, by joins of columns, are not looked for. */
 	run(con, "SET rayql_enable_join = off");
 	run(con, "SELECT sum(k), sum(kb), sum(u), sum(ub), sum(w), sum(far), sum(x), sum(uf), sum(y), sum(k4), sum(k2), min(t), "
-	         "min(d) FROM q");
+	         "min(d), min(s), sum(few) FROM q");
 }
 
 static void maps_made_there(void **state)
 {
-	static const char there[] = "rows stay on a GPU, where the map was made (", here[] = "; rows by scan of cq";
+	static const char there[] = "rows stay on a GPU, where the map was made (", many[] = "; rows by scan of cq (no GPU made the map: no one pass gives its keys beside numbers of values)";
 	static const struct {
 		const char *sql, *how; /* %d: a number that differs from run to run; how NULL: whatever answers */
 	} cases[] = {
@@ -578,8 +579,16 @@ static void maps_made_there(void **state)
 		/* nobody, keys that come twice, more values than numbers, and rows without a match */
 		{"t, count(*) FROM p JOIN q ON p.k = q.u WHERE w * x < -%d GROUP BY t", there},
 		{"t, count(*) FROM p JOIN q ON p.k = q.k WHERE w < %d GROUP BY t", NULL},
-		{"t, x, w, k2, count(*) FROM p JOIN q ON p.k = q.u WHERE w < %d GROUP BY t, x, w, k2", here},
-		{"t, count(*) FROM p LEFT JOIN (FROM q WHERE w < %d) q ON p.k = q.u GROUP BY t", here},
+		{"t, x, w, k2, count(*) FROM p JOIN q ON p.k = q.u WHERE w < %d GROUP BY t, x, w, k2", many},
+		{"t, count(*) FROM p LEFT JOIN (FROM q WHERE w < %d) q ON p.k = q.u GROUP BY t", there},
+		{"x, coalesce(w, -1) c, count(t), sum(v) FROM p LEFT JOIN (FROM q WHERE w < %d) q ON p.k = q.u GROUP BY x, c", there},
+		/* keys that are codes: on both sides, of one, with NULL, beside another one */
+		{"g, count(*) FROM p WHERE EXISTS (SELECT 1 FROM q WHERE q.s = p.s AND w < %d) GROUP BY g", there},
+		{"count(*), sum(v) FROM p WHERE s NOT IN (SELECT s FROM q WHERE w < %d)", there},
+		{"t, count(*), sum(v) FROM p JOIN q ON p.s = q.s WHERE w < %d GROUP BY t", there},
+		{"x, count(*), sum(v) FROM p LEFT JOIN (FROM q WHERE w < %d) q ON p.s = q.s GROUP BY x", there},
+		{"g, count(*) FROM p WHERE EXISTS (SELECT 1 FROM q WHERE q.s = p.s AND q.x = p.g AND w < %d) GROUP BY g", there},
+		{"count(*), min(v) FROM p WHERE few IN (SELECT few FROM q WHERE w <> %d)", there},
 	};
 	(void)state;
 	if (!has_unit("compute"))
@@ -607,7 +616,7 @@ static void maps_made_there(void **state)
 	expect(s.con, "SELECT count(*) > 5 FROM rayql_structures() WHERE kind = 'map' AND placed LIKE 'vulkan:0 (bits in %'",
 	       NULL, "true\n");
 	/* A row more, and the map is another. */
-	run(s.con, "INSERT INTO q SELECT k + 1, kb, far, u + 5, ub + 4, w, x, uf + 1, y, k4 + 1, k2, t, d FROM q LIMIT 500");
+	run(s.con, "INSERT INTO q SELECT k + 1, kb, far, u + 5, ub + 4, w, x, uf + 1, y, k4 + 1, k2, t, d, s, few FROM q LIMIT 500");
 	char *want = rows_of(s.con, "SELECT count(*) FROM (FROM p WHERE v >= 0) p JOIN (FROM q WHERE w >= 0) q ON p.k = q.u", NULL);
 	expect(s.con, "SELECT count(*) FROM p JOIN q ON p.k = q.u WHERE w >= 0", NULL, want);
 	free(want);

@@ -111,8 +111,9 @@ static void definitions(void **state)
 	fails(s.con, "CREATE INDEX i ON t USING sieve (k) WITH (refine = rays)", RAYQL_ERROR_STATEMENT,
 	      "refine is auto, values, positions, blocks, drawn, rtc1, rtc3, matrix or cells");
 	fails(s.con, "CREATE INDEX i ON t USING sieve (k) WITH (interval = 0)", RAYQL_ERROR_STATEMENT, "interval is 1 to");
+	fails(s.con, "CREATE INDEX i ON t USING sieve (k) WITH (rows = ranges)", RAYQL_ERROR_STATEMENT, "rows is auto, bitmaps or");
 	/* Before the columns: it says so, and is used when they are there. */
-	run(s.con, "CREATE INDEX i ON t USING sieve (k, w) WITH (vectors = 40)");
+	run(s.con, "CREATE INDEX i ON t USING sieve (k, w) WITH (vectors = 40, rows = lists)");
 	expect(s.con, "SELECT kind, state, rows FROM rayql_structures()", NULL, "sieve|ready|0\n");
 	run(s.con, "CREATE INDEX c ON t USING columns (k, w, id)");
 	sieved(s.con, "SELECT count(*) FROM t WHERE k < 30000 AND w > 'w2'");
@@ -121,7 +122,7 @@ static void definitions(void **state)
 	run(s.con, "SET rayql_force = on");
 	sieved(s.con, "SELECT count(*) FROM t WHERE k < 60000 AND w > 'w3'");
 	expect(s.con, "SELECT definition, state FROM rayql_structures() WHERE name = 'i'", NULL,
-	       "CREATE INDEX i ON t USING sieve (k, w) WITH (vectors = 40, components = 2, refine = auto);|ready\n");
+	       "CREATE INDEX i ON t USING sieve (k, w) WITH (vectors = 40, components = 2, refine = auto, rows = lists);|ready\n");
 	run(s.con, "REFRESH INDEX i");
 	expect(s.con, "SELECT rows, bytes > 5 * rows FROM rayql_structures() WHERE name = 'i'", NULL, "100000|true\n");
 	/* One of its columns goes; another is retyped. */
@@ -479,7 +480,8 @@ static void forms(void **state)
 	static const struct {
 		const char *options, *unit;
 	} cases[] = {{"refine = values", "compute"},   {"refine = positions", "compute"},
-	             {"refine = blocks", "compute"},   {"refine = blocks, vectors = 2, components = 1", "compute"},
+	             {"refine = blocks", "compute"},   {"refine = values, rows = lists", "compute"},
+	             {"refine = blocks, vectors = 2, components = 1, rows = lists", "compute"},
 	             {"refine = drawn", "raster"},     {"refine = rtc1", "rt"},
 	             {"refine = rtc3", "rt"},          {"refine = matrix, interval = 80, spacing = 50", "rt"},
 	             {"refine = matrix, encoding = values", "rt"}, {"refine = cells, vectors = 20, components = 1", "rt"}};
@@ -578,6 +580,50 @@ static void rows_forms(void **state)
 	close_session(&s);
 }
 
+/* The same on a GPU: lists, with bitmaps of blocks that have more rows, also where nearly all have. */
+static void lists_on_a_device(void **state)
+{
+	static const struct {
+		const char *where, *had; /* had: by EXPLAIN ANALYZE, where it is asked */
+	} cases[] = {{"g < 1500 AND h < 1000000", "blocks as 0 bitmaps"},
+	             {"id BETWEEN 4000 AND 12300", NULL},  /* two whole blocks, and some rows of two others */
+	             {"g >= 0 AND id >= 0", "0 lists"},    /* all of them */
+	             {"(g < 900 OR g > 400000)", "0 lists"}, /* many */
+	             {"h IS NULL AND g < 40000", NULL},
+	             {"id = 20479 AND g >= 0", "blocks as 0 bitmaps, 1 lists"}, /* one: the last of its block */
+	             {"g = 500000 AND h > 999999", NULL}}; /* none */
+	/* The second beside a condition of its own, by which no row of the first block passes. */
+	static const char *const selects[] = {"count(*), sum(id), min(h)", "id, h"};
+	(void)state;
+	if (!has_unit("compute"))
+		skip();
+	struct session s = scan_session();
+	run(s.con, "CREATE TABLE t AS SELECT i::INTEGER AS id, (hash(i) % 1000000)::INTEGER AS g, CASE WHEN i % 9 = 0 THEN "
+	           "NULL ELSE (hash(i + 7) % 1000000)::INTEGER END AS h, (i // 1000)::INTEGER AS w FROM range(50000) r(i); "
+	           "CREATE INDEX c ON t USING columns (*) WITH (refresh = auto); SET rayql_device = 'vulkan:0'; "
+	           "SET rayql_force = rows; CREATE INDEX i ON t USING sieve (id, g, h) WITH (rows = lists, refine = values)");
+	for (unsigned round = 0; round < 3; round++) {
+		for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+			for (size_t k = 0; k < 2; k++) {
+				char sql[256], explain[300];
+				snprintf(sql, sizeof sql, "SELECT %s FROM t WHERE %s%s", selects[k], cases[i].where, k ? " AND w > 4" : "");
+				same(s.con, sql);
+				snprintf(explain, sizeof explain, "EXPLAIN %s%s", k || round ? "" : "ANALYZE ", sql);
+				char *text = rows_of(s.con, explain, NULL);
+				holds(text, "under rows of sieve on compute");
+				holds(text, "mostly as lists");
+				holds(text, k || round || !cases[i].had ? "" : cases[i].had);
+				free(text);
+			}
+		same(s.con, "SELECT id FROM t WHERE g < 300000 LIMIT 7");
+		/* Rows go, come and change: several segments, and blocks that are not full. */
+		run(s.con, round ? "INSERT INTO t SELECT id + 50000, g, h, w FROM t WHERE id < 9000"
+		                 : "DELETE FROM t WHERE id % 5 = 0; UPDATE t SET g = 7 WHERE id % 1001 = 3; DROP INDEX i; "
+		                   "CREATE INDEX i ON t USING sieve (id, g, h) WITH (rows = lists, refine = blocks)");
+	}
+	close_session(&s);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc > 1)
@@ -594,6 +640,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(forms), cmocka_unit_test(forced_rows),
 		cmocka_unit_test(on_a_device),
 		cmocka_unit_test(rows_forms),
+		cmocka_unit_test(lists_on_a_device),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

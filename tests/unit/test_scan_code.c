@@ -29,13 +29,13 @@ static void put_module(const uint32_t *words, uint64_t bytes)
 	last_bytes = bytes;
 }
 
-/* All rows come in, so that nothing else of the request changes. */
+/* All rows come in, as a bitmap or as lists, so that nothing else of the request changes. */
 static void put_under(const struct rql_request *from, struct rql_request *out)
 {
 	const struct rql_request rows = {.snapshot = from->snapshot, .wants = RQL_PORT_ROWS};
 	struct rql_error err = {0};
 	*out = *from;
-	out->under = (struct rql_rows_source){.method = &rql_method_toy_all_compute, .share = 1};
+	out->under = (struct rql_rows_source){.method = &rql_method_toy_all_compute, .share = 1, .lists = under % 2};
 	ok(rql_method_toy_all_compute.prepare(&rows, gpu, &out->under.prepared, &err), &err);
 }
 

@@ -20,6 +20,7 @@ extern const struct rql_method rql_method_sieve_compute, rql_method_sieve_positi
 static struct rql_devices *devices;
 static struct rql_device *gpu;
 static unsigned ran[RQL_SIEVE_REFINES], failed, asked_forms;
+static uint64_t as_lists, beyond; /* blocks whose rows came as lists, and that had more of them */
 
 static int open_device(void **state)
 {
@@ -56,12 +57,52 @@ static void check_counts(const struct rql_prepared *p, const struct rql_selected
 	assert_true(traced || (!s->hits && !s->rays));
 	assert_true(s->bytes >= s->tested && (!s->hits || (s->rays && s->tested)));
 	assert_int_equal(s->rays, p->gpu->rays);
-	assert_int_equal(s->forms[RQL_ROWS_BITMAP], p->snapshot->blocks);
+	if (p->gpu->lists)
+		assert_true(s->forms[RQL_ROWS_LIST] + s->forms[RQL_ROWS_BITMAP] <= p->snapshot->blocks);
+	else
+		assert_int_equal(s->forms[RQL_ROWS_BITMAP], p->snapshot->blocks);
 	tested += s->tested;
 	hits += s->hits;
 }
 
-/* Runs the stage alone and takes its bitmap. */
+/* Puts the bits of blocks that have a list: its rows ascend, and nothing stands behind them. */
+static void put_lists(const uint16_t *lists, uint64_t blocks, const struct rql_selected *s, uint64_t *bits)
+{
+	uint64_t found = 0, full = 0;
+	for (uint64_t b = 0; b < blocks; b++) {
+		const uint16_t *list = lists + b * RQL_ROWS_LIST_MOST;
+		uint32_t count = 0;
+		full += list[0] == RQL_ROWS_LIST_BITMAP;
+		if (list[0] == RQL_ROWS_LIST_BITMAP)
+			continue;
+		memset(bits + b * RQL_SIEVE_WORDS, 0, RQL_SIEVE_WORDS * sizeof(*bits));
+		for (; count < RQL_ROWS_LIST_MOST && list[count] != RQL_ROWS_LIST_END; count++) {
+			assert_true(list[count] < RQL_STORE_BLOCK && (!count || list[count] > list[count - 1]));
+			bits[b * RQL_SIEVE_WORDS + list[count] / 64] |= UINT64_C(1) << list[count] % 64;
+		}
+		found += count > 0;
+		for (; count < RQL_ROWS_LIST_MOST; count++)
+			assert_int_equal(list[count], RQL_ROWS_LIST_END);
+	}
+	assert_int_equal(s->forms[RQL_ROWS_LIST], found);
+	assert_int_equal(s->forms[RQL_ROWS_BITMAP], full);
+	as_lists += found;
+	beyond += full;
+}
+
+static rql_status take_lists(const struct rql_rows *rows, uint64_t blocks, const struct rql_selected *s, uint64_t *bits,
+                             struct rql_error *err)
+{
+	uint16_t *lists = need(malloc((blocks + 1) * RQL_ROWS_LIST_BYTES));
+	rql_status status =
+		rql_buffer_download(rows->buffer, rows->offset + rows->lists, lists, blocks * RQL_ROWS_LIST_BYTES, err);
+	if (status == RQL_OK)
+		put_lists(lists, blocks, s, bits);
+	free(lists);
+	return status;
+}
+
+/* Runs the stage alone and takes its rows. */
 static rql_status rows_of_gpu(const struct rql_method *method, const struct rql_prepared *p, uint64_t *bits,
                               struct rql_error *err)
 {
@@ -90,6 +131,8 @@ static rql_status rows_of_gpu(const struct rql_method *method, const struct rql_
 		stage->ops->rows(stage, x, &rows);
 	if (status == RQL_OK && p->snapshot->blocks)
 		status = rql_buffer_download(rows.buffer, rows.offset, bits, p->snapshot->blocks * RQL_SIEVE_WORDS * 8, err);
+	if (status == RQL_OK && p->snapshot->blocks && rows.lists)
+		status = take_lists(&rows, p->snapshot->blocks, &port.selected, bits, err);
 	rql_commands_free(commands);
 	if (x)
 		stage->ops->close(stage, x);
@@ -158,6 +201,7 @@ static void give_form(const struct rql_request *request, enum rql_sieve_refine r
 		out[i].sieve.interval = 40 + asked_forms * 7 % 61; /* nearer rays are too many for lavapipe */
 		out[i].sieve.spacing = asked_forms * 13 % 101;
 		out[i].sieve.by_value = asked_forms / 3 % 4 == 0;
+		out[i].sieve.rows = (enum rql_sieve_rows)(asked_forms / RQL_SIEVE_REFINES % RQL_SIEVE_ROWS_FORMS);
 		if (!some || i % 2 == asked_forms / 2 % 2 || (refine != RQL_SIEVE_AUTO && refine < RQL_SIEVE_RTC1))
 			out[i].sieve.refine = refine;
 		else
@@ -433,5 +477,7 @@ int main(void)
 	const int result = cmocka_run_group_tests(tests, open_device, close_device);
 	for (unsigned r = 0; r < RQL_SIEVE_REFINES; r++)
 		printf("form %u: %u requests on the device\n", r, ran[r]);
-	return result || ran[RQL_SIEVE_AUTO] < 3 || !ran[RQL_SIEVE_VALUES] || !ran[RQL_SIEVE_CELLS] || !tested;
+	printf("%llu blocks came as lists, %llu had more rows\n", (unsigned long long)as_lists, (unsigned long long)beyond);
+	return result || ran[RQL_SIEVE_AUTO] < 3 || !ran[RQL_SIEVE_VALUES] || !ran[RQL_SIEVE_CELLS] || !tested || !as_lists ||
+	       !beyond;
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 #include "bind/relation/codes.h"
 #include "bind/relation/codes_values.h"
+#include "column/form.h"
 
 /* A dictionary of more entries is not evaluated by the host where the program can compute instead. */
 #define MAX_EVALUATED (1u << 17)
@@ -21,7 +22,7 @@ uint32_t rql_scan_find_column(const struct rql_store_snapshot *snapshot, const u
 {
 	for (uint32_t i = 0; i < snapshot->column_count; i++)
 		if (column_ids[i] == column->index && column->index != UINT32_MAX)
-			return i;
+			return snapshot->columns[i].low && column->type.id != RQL_TYPE_BIGINT ? RQL_NONE : i;
 	return RQL_NONE;
 }
 
@@ -187,6 +188,8 @@ rql_status rql_scan_add_program(struct rql_scan_binding *b, const struct rql_pro
 rql_status rql_scan_add_answer(struct rql_scan_binding *b, const struct rql_expr *e, struct rql_source *out)
 {
 	uint32_t r = 0;
+	if (!(e = rql_scan_over_halves(b, e)))
+		return out_of_memory(b);
 	while (r < b->answers.count && !rql_expr_equal(b->answers.items[r], e))
 		r++;
 	if (r == b->answers.count && !rql_expr_list_add(b->arena, &b->answers, (struct rql_expr *)(uintptr_t)e))
@@ -298,10 +301,15 @@ static rql_status extreme_of_payload(struct rql_scan_binding *b, const struct rq
 	return RQL_OK;
 }
 
-/* What an aggregate reads. values: codes will not do (sums). */
+/* What an aggregate reads: of halves the upper one. values: codes will not do (sums). */
 static rql_status source_of(struct rql_scan_binding *b, const struct rql_expr *e, bool values, struct rql_source *out,
                             struct rql_slot *slot)
 {
+	const uint32_t halves = rql_scan_find_halves(b->snapshot, b->column_ids, e);
+	if (halves != RQL_NONE) {
+		*out = (struct rql_source){.kind = RQL_SOURCE_COLUMN, .index = halves};
+		return RQL_OK;
+	}
 	uint32_t column = e->kind == RQL_EXPR_COLUMN ? rql_scan_find_column(b->snapshot, b->column_ids, e) : RQL_NONE;
 	const struct rql_store_column *stored = column == RQL_NONE ? NULL : &b->snapshot->columns[column];
 	if (stored && stored->type.id == RQL_TYPE_UHUGEINT && stored->kind == RQL_STORE_INTEGER)
@@ -323,6 +331,24 @@ static rql_status source_of(struct rql_scan_binding *b, const struct rql_expr *e
 	return rql_scan_add_answer(b, e, out);
 }
 
+/* Sums of both halves, or of the source alone. NULLs are the upper one's. */
+static rql_status need_sums(struct rql_scan_binding *b, const struct rql_source *source, uint32_t filter,
+                            struct rql_slot *slot)
+{
+	const uint32_t low = source->kind == RQL_SOURCE_COLUMN ? b->snapshot->columns[source->index].low : 0;
+	slot->terms = RQL_NEW_ARRAY(b->arena, struct rql_slot_term, 2);
+	if (!slot->terms)
+		return out_of_memory(b);
+	slot->term_count = low ? 2 : 1;
+	slot->terms[0].coefficient = low ? (rql_int128)1 << RQL_FORM_LOW_BITS : 1;
+	slot->terms[1].coefficient = 1;
+	if (low) {
+		const struct rql_source lower = {.kind = RQL_SOURCE_COLUMN, .index = low - 1};
+		RQL_TRY(need(b, RQL_AGG_SUM, &lower, filter, &slot->terms[1].agg));
+	}
+	return need(b, RQL_AGG_SUM, source, filter, &slot->terms[0].agg);
+}
+
 static rql_status sum_slot(struct rql_scan_binding *b, const struct rql_expr *agg, uint32_t filter,
                            struct rql_slot *slot)
 {
@@ -337,15 +363,10 @@ static rql_status sum_slot(struct rql_scan_binding *b, const struct rql_expr *ag
 	slot->scale = arg->type.id == RQL_TYPE_DECIMAL ? arg->type.scale : 0;
 	slot->narrow = rql_type_bytes(arg->type) == 2;
 	slot->average = agg->average;
-	slot->terms = RQL_NEW_ARRAY(b->arena, struct rql_slot_term, 1);
-	if (!slot->terms)
-		return out_of_memory(b);
 	RQL_TRY(source_of(b, arg, true, &source, slot));
-	slot->term_count = 1;
-	slot->terms[0].coefficient = 1;
 	if (average)
 		RQL_TRY(need(b, RQL_AGG_COUNT, &source, filter, &slot->count));
-	return need(b, RQL_AGG_SUM, &source, filter, &slot->terms[0].agg);
+	return need_sums(b, &source, filter, slot);
 }
 
 /* An average whose values were added up and counted before: of their sums, their numbers, and a value of their type. */
@@ -357,15 +378,10 @@ static rql_status average_slot(struct rql_scan_binding *b, const struct rql_expr
 	slot->scale = of.id == RQL_TYPE_DECIMAL ? of.scale : 0;
 	slot->narrow = rql_type_bytes(of) == 2;
 	slot->average = agg->average;
-	slot->terms = RQL_NEW_ARRAY(b->arena, struct rql_slot_term, 1);
-	if (!slot->terms)
-		return out_of_memory(b);
 	RQL_TRY(source_of(b, agg->children[0], true, &sum, slot));
 	RQL_TRY(source_of(b, agg->children[1], true, &count, slot));
-	slot->term_count = 1;
-	slot->terms[0].coefficient = 1;
 	RQL_TRY(need(b, RQL_AGG_SUM, &count, RQL_NONE, &slot->count));
-	return need(b, RQL_AGG_SUM, &sum, RQL_NONE, &slot->terms[0].agg);
+	return need_sums(b, &sum, RQL_NONE, slot);
 }
 
 static rql_status extreme_slot(struct rql_scan_binding *b, const struct rql_expr *agg, uint32_t filter,
@@ -374,6 +390,8 @@ static rql_status extreme_slot(struct rql_scan_binding *b, const struct rql_expr
 	struct rql_source source;
 	if (!rql_type_equal(agg->type, agg->children[0]->type))
 		return refuse_agg(b, agg, "has another type than its argument");
+	if (rql_scan_find_halves(b->snapshot, b->column_ids, agg->children[0]) != RQL_NONE)
+		return refuse_agg(b, agg, "is an extreme of sums that may take more than 64 bits");
 	slot->kind = RQL_SLOT_VALUE;
 	slot->terms = RQL_NEW_ARRAY(b->arena, struct rql_slot_term, 1);
 	if (!slot->terms)
@@ -429,7 +447,8 @@ static rql_status bind_agg(struct rql_scan_binding *b, const struct rql_expr *ag
 	if (agg->distinct && !extreme)
 		return refuse_agg(b, agg, "is DISTINCT");
 	if (agg->filter) {
-		const struct rql_expr *condition = rql_scan_as_value(b, agg->filter);
+		const struct rql_expr *over = rql_scan_over_halves(b, agg->filter);
+		const struct rql_expr *condition = over ? rql_scan_as_value(b, over) : NULL;
 		struct rql_program *program;
 		if (!condition)
 			return out_of_memory(b);
@@ -524,7 +543,7 @@ static rql_status allocate(struct rql_scan_binding *b)
 	b->conjuncts =
 		RQL_NEW_ARRAY(b->arena, struct rql_conjunct, 2 * b->star->conjuncts.count + b->star->subtree_count + 1u);
 	b->groups = RQL_NEW_ARRAY(b->arena, struct rql_group_key, groups + aggs + 2u);
-	b->aggs = RQL_NEW_ARRAY(b->arena, struct rql_agg, 2 * aggs + 1u);
+	b->aggs = RQL_NEW_ARRAY(b->arena, struct rql_agg, 3 * aggs + 1u);
 	b->slots = RQL_NEW_ARRAY(b->arena, struct rql_slot, groups + aggs + 1u);
 	return b->programs && b->conjuncts && b->groups && b->aggs && b->slots ? RQL_OK : out_of_memory(b);
 }

@@ -57,7 +57,7 @@ rql_status rql_scan_bind_rows(const struct rql_plan_context *ctx, struct rql_are
 rql_status rql_scan_bind_begin(struct rql_scan_binding *b, struct rql_lookup **joins) RQL_MUST_CHECK;
 /* The last program, of all answers; none, when there is no answer. */
 rql_status rql_scan_compile_answers(struct rql_scan_binding *b) RQL_MUST_CHECK;
-/* The store's column of a COLUMN of the fact table; RQL_NONE: the structure has it not. */
+/* The store's column of a COLUMN of the fact table; RQL_NONE: the structure has it not, or as halves (scan_halves.c). */
 uint32_t rql_scan_find_column(const struct rql_store_snapshot *snapshot, const uint32_t *column_ids,
                               const struct rql_expr *column);
 /* The only COLUMN that e reads, when it reads no REF; NULL: none, or several. */
@@ -98,6 +98,12 @@ struct rql_text_numbers {
 	uint32_t count;
 };
 const struct rql_text_numbers *rql_scan_text_numbers(const struct rql_scan_binding *b, const struct rql_expr *e);
+/* scan_halves.c: the upper half of a COLUMN that is two columns of a form (column/form.h); RQL_NONE: it is none. */
+uint32_t rql_scan_find_halves(const struct rql_store_snapshot *snapshot, const uint32_t *column_ids,
+                              const struct rql_expr *column);
+/* Comparisons of such columns, wherever they stand, as ones of their halves; what else reads them stays. NULL: out of
+ * memory. */
+const struct rql_expr *rql_scan_over_halves(struct rql_scan_binding *b, const struct rql_expr *e);
 /* The star's conjuncts. */
 rql_status rql_scan_bind_conjuncts(struct rql_scan_binding *b) RQL_MUST_CHECK;
 /* scan_keys.c: group keys of these expressions; slots[i] is the i-th one's. Keys that are results of the last program

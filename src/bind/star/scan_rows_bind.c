@@ -122,6 +122,8 @@ static rql_status bind_output(struct rql_scan_binding *b, const struct rql_expr 
 	*out = (struct rql_output){.type = e->type};
 	if (e->kind == RQL_EXPR_COLUMN) {
 		out->source.index = rql_scan_find_column(b->snapshot, b->column_ids, e);
+		if (out->source.index == RQL_NONE) /* the type says that both halves are meant */
+			out->source.index = rql_scan_find_halves(b->snapshot, b->column_ids, e);
 		if (out->source.index == RQL_NONE)
 			return refuse(b, e, "is not in the structure");
 		return RQL_OK;
@@ -184,10 +186,17 @@ static rql_status bind_order(struct binding *s, const struct rql_expr *e, const 
 	struct rql_scan_binding *b = &s->b;
 	if (e->kind == RQL_EXPR_CONSTANT)
 		return RQL_OK; /* orders nothing */
+	const uint32_t upper = rql_scan_find_halves(b->snapshot, b->column_ids, e);
 	struct rql_row_order *out = &s->orders[s->order_count++];
 	*out = (struct rql_row_order){.descending = order->descending, .nulls_first = order->nulls == RQL_NULLS_FIRST};
 	if (e->kind == RQL_EXPR_REF)
 		return rank_payloads(b, e, &out->source);
+	if (upper != RQL_NONE) {
+		s->orders[s->order_count] = *out;
+		out->source.index = upper;
+		s->orders[s->order_count++].source.index = b->snapshot->columns[upper].low - 1;
+		return RQL_OK;
+	}
 	if (e->kind == RQL_EXPR_COLUMN) {
 		out->source.index = rql_scan_find_column(b->snapshot, b->column_ids, e);
 		return out->source.index == RQL_NONE ? refuse(b, e, "is not in the structure") : RQL_OK;
@@ -241,7 +250,7 @@ rql_status rql_scan_bind_rows(const struct rql_plan_context *ctx, struct rql_are
 	                                 .dims = dims,
 	                                 .err = err};
 	s->outputs = RQL_NEW_ARRAY(arena, struct rql_output, rows->output_count);
-	s->orders = RQL_NEW_ARRAY(arena, struct rql_row_order, rows->order_count);
+	s->orders = RQL_NEW_ARRAY(arena, struct rql_row_order, 2 * rows->order_count + 1u);
 	if (!s->outputs || !s->orders)
 		return out_of_memory(&s->b);
 	RQL_TRY(rql_scan_bind_begin(&s->b, &joins));

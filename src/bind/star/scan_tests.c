@@ -16,6 +16,12 @@ static rql_status out_of_memory(struct rql_scan_binding *b)
 
 /* ---- the one test of a column: conditions of the same form are put together ---- */
 
+/* Unsigned integers of 128 bits: bounds are their bits, and their order is that of bits. */
+static bool is_uhugeint(const struct rql_store_column *column)
+{
+	return column->kind == RQL_STORE_INTEGER && column->type.id == RQL_TYPE_UHUGEINT;
+}
+
 static struct rql_conjunct *find_test(struct rql_scan_binding *b, enum rql_test test, uint32_t column)
 {
 	for (uint32_t i = 0; i < b->conjunct_count; i++)
@@ -25,12 +31,13 @@ static struct rql_conjunct *find_test(struct rql_scan_binding *b, enum rql_test 
 			return &b->conjuncts[i];
 		}
 	struct rql_conjunct *c = &b->conjuncts[b->conjunct_count++];
+	const bool bits = is_uhugeint(&b->snapshot->columns[column]);
 	*c = (struct rql_conjunct){.test = test,
 	                           .index = column,
 	                           .or_null = test == RQL_TEST_IN_CODES,
 	                           .at_first = b->at_first,
-	                           .least = INT128_LEAST,
-	                           .greatest = INT128_GREATEST,
+	                           .least = bits ? 0 : INT128_LEAST,
+	                           .greatest = bits ? -1 : INT128_GREATEST,
 	                           .real_least = -HUGE_VAL,
 	                           .real_greatest = NAN};
 	return c;
@@ -137,6 +144,24 @@ static void narrow_integers(struct rql_conjunct *c, const char *op, rql_int128 v
 	c->greatest = greatest < c->greatest ? greatest : c->greatest;
 }
 
+/* The same of a UHUGEINT. Where none leaves 64 bits, bounds stay within them, and are as those of other integers. */
+static void narrow_bits(const struct rql_store_column *stored, struct rql_conjunct *c, const char *op, rql_int128 value)
+{
+	const rql_uint128 bits = (rql_uint128)value, last = stored->wide ? (rql_uint128)-1 : (rql_uint128)INT64_MAX;
+	const bool equal = op[0] == '=' || op[1] == '=', below = op[0] == '<', above = op[0] == '>';
+	rql_uint128 least = (rql_uint128)c->least, greatest = (rql_uint128)c->greatest;
+	bool nothing = !equal && bits == (below ? 0 : (rql_uint128)-1);
+	const rql_uint128 from = bits + (above && !equal), to = bits - (below && !equal);
+	if (!below && from > least)
+		least = from;
+	if (!above && to < greatest)
+		greatest = to;
+	greatest = greatest < last ? greatest : last;
+	nothing |= least > greatest;
+	c->least = nothing ? 1 : (rql_int128)least;
+	c->greatest = nothing ? 0 : (rql_int128)greatest;
+}
+
 static bool real_above(double a, double b) /* DuckDB's order: NaN is the greatest */
 {
 	return isnan(a) ? !isnan(b) : a > b;
@@ -205,6 +230,10 @@ static bool test_values(struct rql_scan_binding *b, const struct rql_expr *e, ui
 		struct rql_conjunct *c = find_test(b, RQL_TEST_IN_RANGE, column);
 		c->point = point_of(b, e, before);
 		narrow_integers(c, e->name, e->children[1]->value.integer);
+		return true;
+	}
+	if (is_uhugeint(stored) && is_bound(e)) { /* no point: values that come later may lie elsewhere */
+		narrow_bits(stored, find_test(b, RQL_TEST_IN_RANGE, column), e->name, e->children[1]->value.integer);
 		return true;
 	}
 	if (stored->kind == RQL_STORE_REAL && is_bound(e)) {
@@ -403,7 +432,9 @@ static rql_status refuse_null(struct rql_scan_binding *b, uint32_t column, bool 
 {
 	const struct rql_store_column *stored = &b->snapshot->columns[column];
 	if (stored->kind != RQL_STORE_CODED) {
-		if (none)
+		if (none && is_uhugeint(stored))
+			narrow_bits(stored, find_test(b, RQL_TEST_IN_RANGE, column), "<", 0);
+		else if (none)
 			narrow_integers(find_test(b, RQL_TEST_IN_RANGE, column), "<", INT128_LEAST);
 		else
 			find_test(b, RQL_TEST_IS_NOT_NULL, column);
@@ -439,8 +470,11 @@ static rql_status bind_nulls(struct rql_scan_binding *b, uint32_t subtree)
 rql_status rql_scan_bind_conjuncts(struct rql_scan_binding *b)
 {
 	for (uint32_t i = 0; i < b->star->conjuncts.count; i++) {
-		b->at_first = is_first(b->star->conjuncts.items[i]);
-		RQL_TRY(bind_conjunct(b, b->star->conjuncts.items[i]));
+		const struct rql_expr *e = rql_scan_over_halves(b, b->star->conjuncts.items[i]);
+		if (!e)
+			return out_of_memory(b);
+		b->at_first = is_first(e);
+		RQL_TRY(bind_conjunct(b, e));
 	}
 	b->at_first = false;
 	for (uint32_t i = 0; i < b->days_count; i++)

@@ -57,6 +57,10 @@ static rql_status bind_value(const struct rql_group_shape *shape, const struct r
 	if (!agg || (o->average && (agg->kind != RQL_AGG_SUM || o->count >= count ||
 	                            shape->aggs[o->count].value != RQL_NONE || o->scale > AVERAGE_DIGITS)))
 		return wrong(o, "aggregate", err);
+	const struct rql_group_agg *lower = o->lower ? &shape->aggs[o->lower - 1] : agg;
+	if (o->half && (o->lower > count || agg->kind != RQL_AGG_SUM || lower->kind != RQL_AGG_SUM ||
+	                agg->value == RQL_NONE || lower->value == RQL_NONE))
+		return wrong(o, "half of a sum", err);
 	if (column->kind != (o->average ? RQL_STORE_REAL : kinds[shape->layout.values[o->index].kind]) ||
 	    (agg->value != RQL_NONE && agg->present != RQL_NONE && !column->nulls))
 		return wrong(o, "aggregate", err);
@@ -141,6 +145,18 @@ static void lay_average(const struct recording *r, const struct rql_group_output
 		args->power *= 10;
 }
 
+static void lay_half(const struct recording *r, const struct rql_group_output *o, struct rql_group_field_args *args)
+{
+	const struct rql_group_agg *lower = o->lower ? &r->shape->aggs[o->lower - 1] : NULL;
+	args->kind = o->half == RQL_GROUP_UPPER ? RQL_GROUP_FIELD_UPPER : RQL_GROUP_FIELD_LOWER;
+	if (!lower)
+		return;
+	const struct rql_group_state *state = &r->shape->states[lower->value];
+	args->kind |= RQL_GROUP_FIELD_OF_TWO | (state->wide ? RQL_GROUP_FIELD_LOW_WIDE : 0);
+	args->fields = state_at(r, state->sum_at);
+	args->power = (uint64_t)lower->before;
+}
+
 static void lay_value(const struct recording *r, const struct rql_group_output *o, const struct rql_store_column *column,
                       struct rql_group_field_args *args)
 {
@@ -159,6 +175,8 @@ static void lay_value(const struct recording *r, const struct rql_group_output *
 	                  : sum ? RQL_GROUP_FIELD_SUM : RQL_GROUP_FIELD_VALUE;
 	if (o->average)
 		lay_average(r, o, args);
+	if (o->half)
+		lay_half(r, o, args);
 	args->kind |= sum && state->wide ? RQL_GROUP_FIELD_WIDE : 0;
 }
 

@@ -16,8 +16,12 @@
 #define RQL_GROUP_FIELD_REAL_EXTREME 6u /* a key of one */
 #define RQL_GROUP_FIELD_AVERAGE 7u      /* SUM by `present` and `power` */
 #define RQL_GROUP_FIELD_REAL_AVERAGE 8u /* REAL by `present` */
+#define RQL_GROUP_FIELD_UPPER 9u        /* a half of SUM (column/form.h), or of two sums of halves */
+#define RQL_GROUP_FIELD_LOWER 10u
 #define RQL_GROUP_FIELD_WIDE 0x100u     /* flag: of sums of 128 bits */
 #define RQL_GROUP_FIELD_NARROW 0x200u   /* flag: of averages by doubles */
+#define RQL_GROUP_FIELD_OF_TWO 0x400u   /* flag: of halves: `from` is the upper one's sum, `lower` the other's */
+#define RQL_GROUP_FIELD_LOW_WIDE 0x800u /* flag: ... of 128 bits */
 
 /* One column of the form that groups are given in. */
 struct rql_group_field_args {
@@ -31,8 +35,8 @@ struct rql_group_field_args {
 	uint64_t less;                /* a field is the value less this */
 	uint64_t stride, count;       /* PART: number / stride % count */
 	uint64_t null_code;           /* ... which is NULL; UINT64_MAX: none is */
-	uint64_t fields;              /* PART: uint32_t[count], the fields; 0: code + 1 */
-	uint64_t power;               /* AVERAGE */
+	uint64_t fields;              /* PART: uint32_t[count], the fields; 0: code + 1. OF_TWO: the lower half's sum */
+	uint64_t power;               /* AVERAGE. OF_TWO: that sum's `before`, signed */
 	uint32_t kind, bits;          /* bits: of a key that is read (low half), of the fields (high half) */
 };
 RQL_KERNEL_STRUCT_SIZE(rql_group_field_args, 120);

@@ -71,10 +71,7 @@ static rql_status place_auto(const struct rql_store_snapshot *snapshot, uint32_t
 rql_status rql_index_place(const struct rql_store_snapshot *snapshot, const struct rql_index_of *of,
                            struct rql_device *cpu, struct rql_progress *progress, struct rql_error *err)
 {
-	bool can = true;
-	for (uint32_t i = 0; i < rql_index_columns(of); i++)
-		can = can && rql_index_can(&snapshot->columns[rql_index_column(of, i)]);
-	for (uint32_t s = 0; s < snapshot->segment_count && can; s++)
+	for (uint32_t s = 0; s < snapshot->segment_count; s++)
 		RQL_TRY(of->form == RQL_INDEX_AUTO ? place_auto(snapshot, s, of, cpu, progress, err)
 		                                   : place(snapshot, s, of, cpu, progress, err));
 	return RQL_OK;

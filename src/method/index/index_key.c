@@ -30,8 +30,10 @@ static rql_int128 bound_of(const struct rql_store_view *view, const uint64_t bou
 {
 	double real;
 	memcpy(&real, bound, sizeof(real));
-	return view->kind == RQL_STORE_REAL ? rql_index_of_real(real)
-	                                    : (rql_int128)((rql_uint128)bound[1] << 64 | bound[0]);
+	const rql_int128 integer = (rql_int128)((rql_uint128)bound[1] << 64 | bound[0]);
+	if (view->kind == RQL_STORE_REAL)
+		return rql_index_of_real(real);
+	return rql_index_is_lowered(view->kind, view->type) ? rql_index_lowered(integer) : integer;
 }
 
 uint64_t rql_index_segment_bounds(const struct rql_store_segment *segment, uint32_t column, rql_int128 *least,
@@ -60,11 +62,18 @@ void rql_index_column_bounds(const struct rql_store_column *column, rql_int128 *
 	*greatest = coded  ? (rql_int128)column->dimension->count - 1
 	            : real ? rql_index_of_real(column->real_greatest)
 	                   : column->greatest;
+	if (rql_index_is_lowered(column->kind, column->type)) {
+		*least = rql_index_lowered(*least);
+		*greatest = rql_index_lowered(*greatest);
+	}
 }
 
-bool rql_index_can(const struct rql_store_column *column)
+void rql_index_decode_wide(const struct rql_store_kernels *k, const struct rql_store_view *view, uint32_t block,
+                           uint32_t first, uint32_t count, rql_int128 *out)
 {
-	return column->kind != RQL_STORE_INTEGER || column->type.id != RQL_TYPE_UHUGEINT;
+	rql_store_decode_int128(k, view, block, first, count, out);
+	for (uint32_t i = 0; i < count && rql_index_is_lowered(view->kind, view->type); i++)
+		out[i] = rql_index_lowered(out[i]);
 }
 
 void rql_index_decode(const struct rql_store_kernels *k, const struct rql_store_view *view, uint32_t block,
@@ -91,7 +100,7 @@ static void decode_stored(const struct rql_store_kernels *k, const struct rql_st
 	stored.translate = NULL;
 	(void)rql_store_decode_validity(k, view, block, 0, rows, valid);
 	if (wide)
-		rql_store_decode_int128(k, view, block, 0, rows, out->wide);
+		rql_index_decode_wide(k, view, block, 0, rows, out->wide);
 	else if (view->kind != RQL_STORE_CODED)
 		rql_index_decode(k, view, block, 0, rows, out->narrow);
 	for (uint32_t at = 0, n; at < rows && view->kind == RQL_STORE_CODED; at += n) {
@@ -110,7 +119,8 @@ static struct rql_index_digit digit_of(const struct rql_store_segment *segment, 
 	rql_int128 least, greatest;
 	(void)rql_index_segment_bounds(segment, column, &least, &greatest);
 	*span = (rql_uint128)greatest - (rql_uint128)least;
-	const bool wide = least < INT64_MIN || greatest > INT64_MAX;
+	const struct rql_store_view *view = &segment->columns[column];
+	const bool wide = least < INT64_MIN || greatest > INT64_MAX || rql_index_is_lowered(view->kind, view->type);
 	return (struct rql_index_digit){.column = column, .least = least, .wide = wide};
 }
 

@@ -18,7 +18,7 @@ struct rql_index_key {
 	bool prefix;    /* some digit is: rows that are found may have other values */
 	struct rql_index_digit {
 		uint32_t column;
-		bool wide;        /* some value leaves 64 bits */
+		bool wide;        /* some value leaves 64 bits, or is lowered */
 		uint32_t shift;   /* bits of the distance that the key does not have */
 		rql_int128 least; /* a value, or of coded columns a code as it is stored */
 		uint64_t last;    /* of the greatest value. Of several columns digits are one more: NULL is the digit 0 */
@@ -43,8 +43,18 @@ void rql_index_column_bounds(const struct rql_store_column *column, rql_int128 *
 /* Integers that fit 64 bits, and reals. */
 void rql_index_decode(const struct rql_store_kernels *k, const struct rql_store_view *view, uint32_t block, uint32_t first,
                       uint32_t count, int64_t *out);
-/* Codes, reals, and integers, but unsigned ones of 128 bits: they are stored as if they were signed. */
-bool rql_index_can(const struct rql_store_column *column);
+/* Integers of any width. */
+void rql_index_decode_wide(const struct rql_store_kernels *k, const struct rql_store_view *view, uint32_t block,
+                           uint32_t first, uint32_t count, rql_int128 *out);
+/* Unsigned integers of 128 bits: here each is 2^127 less, so that they ascend as signed ones do. */
+static inline bool rql_index_is_lowered(enum rql_store_kind kind, struct rql_type type)
+{
+	return kind == RQL_STORE_INTEGER && type.id == RQL_TYPE_UHUGEINT;
+}
+static inline rql_int128 rql_index_lowered(rql_int128 bits)
+{
+	return (rql_int128)((rql_uint128)bits ^ (rql_uint128)1 << 127);
+}
 
 static inline uint32_t rql_index_columns(const struct rql_index_of *of)
 {

@@ -6,10 +6,9 @@
 
 /* ---- what it can do ---- */
 /* An index of this column alone. */
-static bool usable(const struct rql_index_of *of, const struct rql_store_snapshot *snapshot, uint32_t column)
+static bool usable(const struct rql_index_of *of, uint32_t column)
 {
-	return of->form != RQL_INDEX_SIEVE && of->column == column && !of->more_count &&
-	       rql_index_can(&snapshot->columns[column]);
+	return of->form != RQL_INDEX_SIEVE && of->column == column && !of->more_count;
 }
 
 /* ... or it is one of its columns, which others may come before. */
@@ -18,7 +17,7 @@ static bool has_index(const struct rql_request *request, uint32_t column)
 	bool some = false;
 	for (uint32_t i = 0; i < request->index_count && column != RQL_NONE; i++)
 		for (uint32_t c = 0; c < rql_index_columns(&request->indexes[i]); c++)
-			some = some || (request->indexes[i].form != RQL_INDEX_SIEVE && rql_index_can(&request->snapshot->columns[column]) &&
+			some = some || (request->indexes[i].form != RQL_INDEX_SIEVE &&
 			                rql_index_column(&request->indexes[i], c) == column);
 	return some;
 }
@@ -68,7 +67,7 @@ static bool choose_form(const struct rql_request *request, const struct rql_inde
 	bool found = false;
 	for (uint32_t i = 0; i < request->index_count; i++) {
 		const struct rql_index_of *of = &request->indexes[i];
-		if (!usable(of, request->snapshot, test->column) || (of->form == RQL_INDEX_HASH && !points))
+		if (!usable(of, test->column) || (of->form == RQL_INDEX_HASH && !points))
 			continue;
 		if (!found || rank(of->form) > rank(out->form))
 			*out = *of;
@@ -102,12 +101,12 @@ static bool is_point(const struct rql_index_test *test)
 /* Single values of the first columns, and whatever is asked of the next one. */
 static bool cover_several(const struct rql_prepared *p, const struct rql_index_of *of, struct cover *out)
 {
-	bool points = true, can = of->form != RQL_INDEX_SIEVE;
+	const bool can = of->form != RQL_INDEX_SIEVE;
+	bool points = true;
 	*out = (struct cover){.of = *of};
 	while (out->count < rql_index_columns(of) && points && can) {
 		const uint32_t column = rql_index_column(of, out->count);
 		uint32_t found = RQL_NONE;
-		can = rql_index_can(&p->snapshot->columns[column]);
 		for (uint32_t t = 0; t < p->test_count; t++)
 			if (p->tests[t].column == column && (found == RQL_NONE || is_point(&p->tests[t])))
 				found = t;
@@ -137,13 +136,13 @@ static bool cover_pair(const struct rql_prepared *p, const struct rql_index_of *
 {
 	const struct rql_index_test *tests = p->tests;
 	uint32_t both = 0;
-	bool points = true, can = of->form != RQL_INDEX_SIEVE;
+	const bool can = of->form != RQL_INDEX_SIEVE;
+	bool points = true;
 	*out = (struct cover){.of = *of, .pair = tests[first].pair};
 	while (out->count < rql_index_columns(of) && points && can) {
 		const uint32_t column = rql_index_column(of, out->count);
 		const bool one = tests[first].column == column, other = tests[first + 1].column == column;
 		const uint32_t found = one ? first : other ? first + 1 : find_beside(p, column, both == 2);
-		can = rql_index_can(&p->snapshot->columns[column]);
 		if (found == RQL_NONE)
 			break;
 		both += one || other;
@@ -343,7 +342,7 @@ static uint64_t bytes(const struct rql_prepared *p)
 {
 	uint64_t sum = sizeof(*p) + p->test_count * sizeof(*p->tests);
 	for (uint32_t t = 0; t < p->test_count; t++)
-		sum += p->tests[t].count * sizeof(struct rql_index_range) + p->tests[t].paired_count * sizeof(int64_t);
+		sum += p->tests[t].count * sizeof(struct rql_index_range) + p->tests[t].paired_count * sizeof(rql_int128);
 	return sum;
 }
 

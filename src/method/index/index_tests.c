@@ -3,7 +3,6 @@
 #include "method/rows.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define WORDS RQL_ROWS_BLOCK_WORDS
 
@@ -12,7 +11,7 @@ uint32_t rql_index_test_column(const struct rql_store_snapshot *snapshot, const 
 	const bool program = c->test == RQL_TEST_IS_TRUE;
 	const uint32_t column = !program ? c->index : c->list.values ? c->list.column : c->ranges.column;
 	const bool known = !program || c->list.values || (c->ranges.ranges && !c->ranges.nulls);
-	if (c->or_null || !known || column >= snapshot->column_count || !rql_index_can(&snapshot->columns[column]))
+	if (c->or_null || !known || column >= snapshot->column_count)
 		return RQL_NONE;
 	const enum rql_store_kind kind = snapshot->columns[column].kind;
 	switch (c->test) {
@@ -72,6 +71,17 @@ static rql_status take_codes(const struct rql_store_column *column, const uint64
 	return RQL_OK;
 }
 
+/* A value of the column as they are compared here. */
+static rql_int128 value_of(const struct rql_store_column *column, rql_int128 value)
+{
+	return rql_index_is_lowered(column->kind, column->type) ? rql_index_lowered(value) : value;
+}
+
+static bool is_wide(const struct rql_store_column *column)
+{
+	return column->wide || rql_index_is_lowered(column->kind, column->type);
+}
+
 static rql_status take_range(const struct rql_store_column *column, rql_int128 least, rql_int128 greatest,
                              struct rql_index_test *out, struct rql_error *err)
 {
@@ -80,6 +90,8 @@ static rql_status take_range(const struct rql_store_column *column, rql_int128 l
 		least = least < 0 ? 0 : least;
 		greatest = greatest > last ? last : greatest;
 	}
+	least = value_of(column, least);
+	greatest = value_of(column, greatest);
 	RQL_TRY(new_ranges(out, 1, err));
 	out->count = least <= greatest;
 	out->ranges[0] = (struct rql_index_range){least, greatest};
@@ -119,11 +131,12 @@ static int by_least(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static rql_status take_list(const struct rql_value_list *list, struct rql_index_test *out, struct rql_error *err)
+static rql_status take_list(const struct rql_store_column *column, const struct rql_value_list *list,
+                            struct rql_index_test *out, struct rql_error *err)
 {
 	RQL_TRY(new_ranges(out, list->count, err));
 	for (uint32_t i = 0; i < list->count; i++)
-		out->ranges[i] = (struct rql_index_range){list->values[i], list->values[i]};
+		out->ranges[i].least = out->ranges[i].greatest = value_of(column, list->values[i]);
 	if (list->count)
 		qsort(out->ranges, list->count, sizeof(*out->ranges), by_least);
 	for (uint32_t i = 0; i < list->count; i++)
@@ -137,14 +150,14 @@ rql_status rql_index_test_make(const struct rql_store_snapshot *snapshot, const 
 {
 	*out = (struct rql_index_test){.column = rql_index_test_column(snapshot, c), .point = c->point};
 	const struct rql_store_column *column = &snapshot->columns[out->column];
-	out->wide = column->wide;
+	out->wide = is_wide(column);
 	if (c->test == RQL_TEST_IN_CODES)
 		return take_codes(column, c->codes, out, err);
 	if (c->test == RQL_TEST_IN_RANGE)
 		return take_range(column, c->least, c->greatest, out, err);
 	if (c->test == RQL_TEST_IN_REALS)
 		return take_reals(c->real_least, c->real_greatest, out, err);
-	return c->list.values ? take_list(&c->list, out, err) : take_ranges(column, &c->ranges, out, err);
+	return c->list.values ? take_list(column, &c->list, out, err) : take_ranges(column, &c->ranges, out, err);
 }
 
 rql_status rql_index_test_make_part(const struct rql_store_snapshot *snapshot, const struct rql_value_pairs *pairs,
@@ -153,13 +166,14 @@ rql_status rql_index_test_make_part(const struct rql_store_snapshot *snapshot, c
 	const uint32_t count = pairs->count;
 	const struct rql_value_list list = {.count = count, .values = pairs->values[part]};
 	*out = (struct rql_index_test){.column = pairs->columns[part], .pair = number, .paired_count = count};
-	out->wide = snapshot->columns[out->column].wide;
-	RQL_TRY(take_list(&list, out, err));
+	const struct rql_store_column *column = &snapshot->columns[out->column];
+	out->wide = is_wide(column);
+	RQL_TRY(take_list(column, &list, out, err));
 	const size_t bytes = ((size_t)count + 1) * sizeof(*out->paired);
 	if (!(out->paired = malloc(bytes)))
 		return rql_error_memory(err, bytes, "pairs of an index");
-	if (count)
-		memcpy(out->paired, list.values, count * sizeof(*out->paired));
+	for (uint32_t i = 0; i < count; i++)
+		out->paired[i] = value_of(column, list.values[i]);
 	return RQL_OK;
 }
 
@@ -223,7 +237,7 @@ static void decode(const struct rql_store_kernels *k, const struct rql_store_vie
 	if (view->kind == RQL_STORE_CODED)
 		rql_store_decode_codes(k, view, block, first, count, out->codes);
 	else if (wide)
-		rql_store_decode_int128(k, view, block, first, count, out->wide);
+		rql_index_decode_wide(k, view, block, first, count, out->wide);
 	else
 		rql_index_decode(k, view, block, first, count, out->narrow);
 }

@@ -9,13 +9,13 @@
 /* A row passes when its value lies in one of them; NULL does not. */
 struct rql_index_test {
 	uint32_t column, count;
-	bool wide; /* the column's values leave 64 bits */
+	bool wide; /* the column's values leave 64 bits, or are lowered (index_key.h) */
 	struct rql_index_range *ranges; /* disjoint, ascending; malloc'ed */
 	uint32_t point;                 /* the conjunct's: one range of one value, or none where no row has it */
 	/* Of a condition on pairs: the values of both columns stand beside each other, in the tests of both. */
 	uint32_t pair;         /* which condition plus 1; 0: it is of one column */
 	uint32_t paired_count;
-	int64_t *paired;       /* [paired_count]: this column's; malloc'ed */
+	rql_int128 *paired;    /* [paired_count]: this column's; malloc'ed */
 };
 
 /* The column that the condition is about, where it can be such a test at all; else RQL_NONE. */

@@ -56,6 +56,13 @@ static struct source source_of(const struct decoding *d, const struct rql_output
 	return s;
 }
 
+static struct source lower_of(const struct decoding *d, const struct source *upper)
+{
+	const uint32_t at = upper->column->low - 1;
+	const struct rql_store_column *c = &d->m->form->columns[at];
+	return (struct source){.column = c, .fields = d->rows->fields[at], .bits = rql_form_bits(c)};
+}
+
 static uint64_t field_at(const struct decoding *d, const struct source *s, uint64_t i)
 {
 	return rql_materialise_field(s->fields, s->bits, d->picked ? d->picked[i] : d->m->offset + i);
@@ -97,6 +104,20 @@ static void put_integers(const struct decoding *d, const struct source *s, uint6
 	default:
 		NUMBERS(rql_int128, least + (rql_int128)(f - 1))
 		break;
+	}
+}
+
+/* Both halves of a column (column/form.h). */
+static void put_halves(const struct decoding *d, const struct source *s, uint64_t first, uint64_t end,
+                       struct rql_column *to)
+{
+	const struct source lower = lower_of(d, s);
+	for (uint64_t i = first; i < end; i++) {
+		const uint64_t f = field_at(d, s, i), low = field_at(d, &lower, i);
+		const rql_int128 upper = s->column->least + (rql_int128)f - 1;
+		((rql_int128 *)to->data)[i] = f ? (upper * ((rql_int128)1 << RQL_FORM_LOW_BITS)) + (rql_int128)(low - 1) : 0;
+		if (!f)
+			put_null(to, i);
 	}
 }
 
@@ -184,6 +205,8 @@ static rql_status decode(struct decoding *d, uint64_t first, uint64_t end, struc
 			put_entries(d, &s, first, end, to);
 		else if (s.column->kind == RQL_STORE_REAL)
 			put_reals(d, &s, first, end, to);
+		else if (s.column->low && rql_type_bytes(to->type) == sizeof(rql_int128))
+			put_halves(d, &s, first, end, to);
 		else
 			put_integers(d, &s, first, end, to);
 		if (to->type.id == RQL_TYPE_VARCHAR || to->type.id == RQL_TYPE_BLOB)

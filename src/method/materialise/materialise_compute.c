@@ -144,6 +144,8 @@ static const char *output_refusal(const struct rql_request *request, const struc
 	if (output->part_count || (output->values && !coded))
 		return "a column of the result is no column that was joined";
 	const struct rql_type type = output->values ? output->values->type : c->type;
+	if (c->low && rql_type_bytes(output->type) == sizeof(rql_int128) && !output->values)
+		return NULL;
 	if (rql_type_bytes(type) != rql_type_bytes(output->type) || !rql_type_bytes(type))
 		return "a column of the result has a type that no field stands for";
 	if (!coded && real != (c->kind == RQL_STORE_REAL))

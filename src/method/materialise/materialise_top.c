@@ -28,7 +28,7 @@ bool rql_materialise_reads(const struct rql_materialise *m, uint32_t column)
 {
 	bool some = false;
 	for (uint32_t i = 0; i < m->output_count && !some; i++)
-		some = m->outputs[i].source.index == column;
+		some = m->outputs[i].source.index == column || m->form->columns[m->outputs[i].source.index].low == column + 1;
 	for (uint32_t i = 0; i < m->order_count && !some; i++)
 		some = m->orders[i].source.index == column;
 	return some;

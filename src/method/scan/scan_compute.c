@@ -50,7 +50,8 @@ static rql_status see_request(struct rql_prepared *p, rql_see_kernel *see, void 
 	                              params ? params : 1,
 	                              heads ? heads : 1,
 	                              plan->staged ? RQL_SCAN_SECOND_ROWS : 0,
-	                              plan->scan->groups_form && !plan->scan->layout.value_count};
+	                              plan->scan->groups_form && !plan->scan->layout.value_count,
+	                              plan->scan->under_lists};
 	const struct rql_kernel_use use = {.kernel = &kernel,
 	                                   .constants = constants,
 	                                   .count = sizeof(constants) / sizeof(*constants),
@@ -276,16 +277,26 @@ static uint32_t visit_of(const struct rql_prepared *p, const struct rql_scan_con
 	return (uint32_t)__builtin_ctz(tiles); /* all of them are powers of two */
 }
 
+/* The code was made for the form that was promised. */
+static rql_status rows_in(const struct rql_prepared *p, const struct rql_scan_context *x, struct rql_rows *out,
+                          struct rql_error *err)
+{
+	const struct rql_stage *input = p->stage.inputs[0];
+	*out = (struct rql_rows){0};
+	if (!p->under.method)
+		return RQL_OK;
+	input->ops->rows(input, x->base.inputs[0], out);
+	if (p->scan->under_lists != (out->lists != 0))
+		return rql_error_set(err, RQL_ERROR_INTERNAL, "ROWS come in another form than they were prepared for");
+	return RQL_OK;
+}
+
 static void record_scan(const struct rql_prepared *p, const struct rql_scan_context *x, const struct rql_columns_port *in,
-                        struct rql_commands *commands, struct rql_use *uses, uint32_t count)
+                        const struct rql_rows *under, struct rql_commands *commands, struct rql_use *uses, uint32_t count)
 {
 	uint64_t base = p->tables->address;
-	struct rql_rows under = {0};
-	if (p->under.method) {
-		const struct rql_stage *input = p->stage.inputs[0];
-		input->ops->rows(input, x->base.inputs[0], &under);
-		uses[count++] = (struct rql_use){under.buffer, RQL_READ};
-	}
+	if (under->buffer)
+		uses[count++] = (struct rql_use){under->buffer, RQL_READ};
 	if (x->table) {
 		uses[count++] = (struct rql_use){x->table, RQL_READ};
 		uses[count++] = (struct rql_use){in->values, RQL_READ};
@@ -303,7 +314,8 @@ static void record_scan(const struct rql_prepared *p, const struct rql_scan_cont
 		.set_words = p->plan.set_words,
 		.visit = visit_of(p, x),
 		.copies = p->plan.copies,
-		.under = under.buffer ? under.buffer->address + under.offset : 0};
+		.lists = under->lists ? (uint32_t)((under->lists - under->offset) / RQL_SCAN_LISTS_STEP) : 0,
+		.under = under->buffer ? under->buffer->address + under->offset : 0};
 	rql_record_dispatch(commands, "scan", p->pipeline, &args, args.groups, uses, count);
 }
 
@@ -313,15 +325,16 @@ static rql_status record(struct rql_stage *stage, struct rql_stage_context *base
 	const struct rql_prepared *p = rql_scan_prepared_of(stage);
 	const struct rql_scan_context *x = (const struct rql_scan_context *)base;
 	struct rql_columns_port in = {0};
+	struct rql_rows under;
 	uint32_t count;
 	struct rql_use *uses = uses_of(p, x, &count);
-	rql_status status = uses ? RQL_OK : rql_error_memory(err, 4096, "a query's commands");
-	if (uses && x->table) {
+	rql_status status = uses ? rows_in(p, x, &under, err) : rql_error_memory(err, 4096, "a query's commands");
+	if (status == RQL_OK && x->table) {
 		rql_scan_columns_in(p, base->inputs[0], &in);
 		status = rql_scan_items_record(p, x, &in, commands, err);
 	}
 	if (status == RQL_OK)
-		record_scan(p, x, &in, commands, uses, count);
+		record_scan(p, x, &in, &under, commands, uses, count);
 	if (status == RQL_OK && !p->rows && !p->plan.whole)
 		status = record_collect(p, x, false, commands, uses, count, err);
 	/* Groups still need each other's low bits while they are collected. */

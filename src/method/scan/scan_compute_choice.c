@@ -262,6 +262,16 @@ static uint32_t words_of(const struct rql_scan_plan *plan, uint32_t subgroup)
 	return subgroup > 32 || plan->tested_pass > FEW_PASS ? 2 : RQL_SCAN_WORDS_MAX;
 }
 
+/* Rows that come in as lists are few, of any blocks: each is tested by itself. */
+static void leave_all(struct rql_scan_plan *plan, uint32_t subgroup)
+{
+	for (uint32_t i = 0; i < plan->test_count; i++)
+		leave(plan, &plan->tests[i], plan->tests[i].pass);
+	plan->test_count = 0;
+	plan->tested_pass = plan->scan->under_share;
+	plan->words = words_of(plan, subgroup);
+}
+
 /* Few pass first, large sets last. Planes come before sets, which then read what is left. */
 static bool choose_tests(struct rql_scan_plan *plan, uint32_t subgroup)
 {
@@ -321,7 +331,9 @@ static void order_lates(struct rql_scan_plan *plan)
 bool rql_scan_choose_tests(struct rql_scan_plan *plan, uint32_t subgroup)
 {
 	double pass = 1;
-	if (!choose_tests(plan, subgroup))
+	if (plan->scan->under_lists)
+		leave_all(plan, subgroup);
+	else if (!choose_tests(plan, subgroup))
 		return false;
 	order_lates(plan);
 	for (uint32_t i = 0; i < plan->late_count; i++)

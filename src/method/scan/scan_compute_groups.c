@@ -94,6 +94,11 @@ static struct rql_scan_group_column agg_column(const struct rql_scan *scan, cons
 	                                      .less = integer ? (uint64_t)column->least - 1 : UINT64_MAX};
 }
 
+static bool is_wide(const struct rql_scan *scan, const struct rql_groups_value *sum)
+{
+	return rql_scan_key_kind(scan, sum) == RQL_SCAN_KEY_NONE;
+}
+
 static struct rql_scan_group_column average_column(const struct rql_scan *scan, const struct rql_group_output *o)
 {
 	const struct rql_groups_value *sum = &scan->layout.values[o->index];
@@ -106,8 +111,24 @@ static struct rql_scan_group_column average_column(const struct rql_scan *scan, 
 		.valid = rql_scan_key_valid(scan, sum),
 		.stride = rql_scan_key_word(scan, &scan->layout.values[o->count]),
 		.key_count = power,
-		.null_key = (rql_scan_key_kind(scan, sum) == RQL_SCAN_KEY_NONE ? RQL_SCAN_AVERAGE_WIDE : 0) |
+		.null_key = (is_wide(scan, sum) ? RQL_SCAN_AVERAGE_WIDE : 0) |
 	                (o->narrow ? RQL_SCAN_AVERAGE_NARROW : 0)};
+}
+
+static struct rql_scan_group_column half_column(const struct rql_scan *scan, const struct rql_group_output *o,
+                                                const struct rql_store_column *column)
+{
+	const struct rql_groups_value *sum = &scan->layout.values[o->index];
+	const struct rql_groups_value *lower = o->lower ? &scan->layout.values[o->lower - 1] : NULL;
+	uint64_t flags = is_wide(scan, sum) ? RQL_SCAN_AVERAGE_WIDE : 0;
+	if (lower)
+		flags |= RQL_SCAN_HALF_OF_TWO | (is_wide(scan, lower) ? RQL_SCAN_HALF_LOW_WIDE : 0);
+	return (struct rql_scan_group_column){.kind = o->half == RQL_GROUP_UPPER ? RQL_SCAN_KEY_UPPER : RQL_SCAN_KEY_LOWER,
+	                                      .word = rql_scan_key_word(scan, sum),
+	                                      .valid = rql_scan_key_valid(scan, sum),
+	                                      .less = (uint64_t)column->least - 1,
+	                                      .stride = lower ? rql_scan_key_word(scan, lower) : 0,
+	                                      .null_key = flags};
 }
 
 uint64_t rql_scan_group_columns_put(struct rql_scan_plan *plan)
@@ -122,6 +143,7 @@ uint64_t rql_scan_group_columns_put(struct rql_scan_plan *plan)
 		const struct rql_group_output *o = &scan->group_outputs[i];
 		struct rql_scan_group_column c = o->of_key    ? key_column(plan, o)
 		                                 : o->average ? average_column(scan, o)
+		                                 : o->half    ? half_column(scan, o, &form->columns[i])
 		                                              : agg_column(scan, o, &form->columns[i]);
 		if (plan->blob.out_of_memory)
 			break;

@@ -207,7 +207,8 @@ static void word_kinds(struct rql_scan_plan *plan)
 }
 
 /* Additions to a copy at most: the rows of a workgroup's tiles, which all lanes of a subgroup share evenly, whether they
- * come from lists or not (take_tiles in scan_kernel.comp), but for each subgroup's last list. */
+ * come from lists or not (take_tiles in scan_kernel.comp), but for each subgroup's last list. ROWS as lists: blocks that
+ * have more rows are dealt out once more, to others. */
 static uint64_t additions_of(const struct rql_scan_plan *plan, uint32_t copies, uint32_t subgroup)
 {
 	uint64_t of_block = RQL_SCAN_BLOCK_WORDS / plan->words / subgroup, subgroups = plan->workgroup / subgroup;
@@ -215,6 +216,7 @@ static uint64_t additions_of(const struct rql_scan_plan *plan, uint32_t copies, 
 	/* Few blocks: as many workgroups as can give each subgroup a tile. Neighbours that it takes beyond its share: visit_of
 	 * in scan_compute.c. */
 	uint64_t tiles = (most < 2 * subgroups ? 2 * subgroups : most) + of_block * subgroups;
+	tiles *= plan->scan->under_lists ? 2 : 1;
 	return (tiles * plan->words * RQL_SCAN_TEST_ROWS + subgroups) * (subgroup / copies);
 }
 

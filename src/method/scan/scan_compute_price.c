@@ -10,6 +10,7 @@
 /* Of a test: the bits of ROWS that come in, of each row where nothing else is tested. Measured on an H200: 16 to 30 us
  * for 10^8 rows of which 0.01 to 1 % are set. */
 #define UNDER_PART 0.25
+#define LISTS_PART (UNDER_PART / 8) /* a lane takes eight times as many rows' lists at once as it does bits */
 #define UPLOADS 2.0 /* of a first run, which upload no column: the tables, and what is put at rest */
 
 /* ---- what is read ---- */
@@ -212,7 +213,14 @@ static struct reading reading_of(const struct rql_prepared *p)
 /* Of rows that are tested. A row under ROWS that has no test of its own is a bit, and most words of them are zero. */
 static double tests_ns(const struct rql_prepared *p, const struct rql_scan_profile *profile, double rows)
 {
-	return rows * profile->tested_row_ns * (p->under.method && !p->plan.test_count ? UNDER_PART : 1);
+	const double under = p->scan->under_lists ? LISTS_PART : p->under.method && !p->plan.test_count ? UNDER_PART : 1;
+	return rows * profile->tested_row_ns * under;
+}
+
+/* Of ROWS that come in. */
+static double under_bytes(const struct rql_prepared *p, double rows)
+{
+	return p->scan->under_lists ? rows / RQL_STORE_BLOCK * RQL_ROWS_LIST_BYTES : p->under.method ? rows / 8 : 0;
 }
 
 /* lock held */
@@ -221,7 +229,7 @@ static void price_locked(const struct rql_prepared *p, const struct rql_device *
 	const struct rql_profile *profile = &device->profile;
 	const struct rql_scan *scan = p->scan;
 	struct reading r = reading_of(p);
-	r.wanted += p->under.method ? r.rows / 8 : 0;
+	r.wanted += under_bytes(p, r.rows);
 	const double made = p->rows || scan->gives ? 0 : scan->rows_out;
 	const double groups = fmin(made, rql_scan_wanted_out(scan)), given = scan->gives ? r.passed : groups;
 	double work = fmax(r.wanted / profile->read_gbps, tests_ns(p, &profile->scan, r.rows));

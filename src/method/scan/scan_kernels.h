@@ -10,6 +10,7 @@
 #define RQL_SCAN_TEST_ROWS 32u
 #define RQL_SCAN_BLOCK_WORDS 128u
 #define RQL_SCAN_PLANE_STEP 512u /* bytes of a plane of a block */
+#define RQL_SCAN_LISTS_STEP 256u
 
 /* Where sums meet. */
 #define RQL_SCAN_MODE_SCALAR 0u /* one group: registers, then a row in shared memory, then the row */
@@ -126,8 +127,10 @@ struct rql_scan_args {
 	uint32_t set_words;
 	uint32_t visit;  /* 1 << visit neighbouring tiles are one workgroup's */
 	uint32_t copies; /* of groups' rows in shared memory */
-	uint32_t unused;
-	uint64_t under; /* ROWS that come in: uint32_t[blocks][RQL_SCAN_BLOCK_WORDS]. Not read by code of other requests */
+	/* ROWS that come in: uint32_t[blocks][RQL_SCAN_BLOCK_WORDS] at `under`, and their lists (method/rows_kernels.h) so many
+	 * times RQL_SCAN_LISTS_STEP bytes behind that. Not read by code of other requests. */
+	uint32_t lists;
+	uint64_t under;
 };
 RQL_KERNEL_STRUCT_SIZE(rql_scan_args, 128);
 
@@ -173,9 +176,10 @@ struct rql_scan_make_column {
 	uint64_t first;  /* a key: plus a field, modulo 2^64, its place in its own range */
 	uint64_t count;  /* a key: of that range */
 	uint64_t stride; /* of the place, or (a field itself) of the number of the payload */
+	uint64_t places; /* a key: uint32_t of each field, its place plus 1, 0 or ~0 for NULL; 0: the field is a distance */
 	uint32_t bits, unused;
 };
-RQL_KERNEL_STRUCT_SIZE(rql_scan_make_column, 40);
+RQL_KERNEL_STRUCT_SIZE(rql_scan_make_column, 48);
 struct rql_scan_make_args {
 	uint64_t rows, room;      /* the address of their number; most of them */
 	uint64_t values, columns; /* of COLUMNS; struct rql_scan_make_column of each */
@@ -211,6 +215,8 @@ RQL_KERNEL_STRUCT_SIZE(rql_scan_collect_args, 128);
 #define RQL_SCAN_KEY_BITS 6u /* as GROUP, of numbers whose parts lie side by side: number >> stride & key_count */
 #define RQL_SCAN_KEY_AVERAGE 7u      /* of columns only: of INTEGER, or of two words */
 #define RQL_SCAN_KEY_REAL_AVERAGE 8u /* of REAL */
+#define RQL_SCAN_KEY_UPPER 9u        /* of columns only: a half of INTEGER, or of two words (column/form.h) */
+#define RQL_SCAN_KEY_LOWER 10u
 #define RQL_SCAN_NO_WORD 0xffffffffu
 /* Behind it tests, RQL_GROUP_TESTS at most. */
 struct rql_scan_wanted_args {
@@ -231,6 +237,8 @@ RQL_KERNEL_STRUCT_SIZE(rql_scan_group_test, 32);
  * what there is less `less`, as 64 bits go, or of reals the complement. */
 #define RQL_SCAN_AVERAGE_WIDE 1u   /* the sum has two words */
 #define RQL_SCAN_AVERAGE_NARROW 2u /* by doubles */
+#define RQL_SCAN_HALF_OF_TWO 4u    /* the sum of UPPER or LOWER is an upper half: the lower one's is another word's */
+#define RQL_SCAN_HALF_LOW_WIDE 8u  /* ... and of two */
 struct rql_scan_group_column {
 	uint32_t kind;   /* RQL_SCAN_KEY_*, not NONE */
 	uint32_t bits;   /* of its fields */
@@ -238,8 +246,9 @@ struct rql_scan_group_column {
 	uint32_t valid;  /* ... a count that is 0 for NULL, or RQL_SCAN_NO_WORD */
 	uint64_t offset; /* bytes of a row in the columns before */
 	uint64_t less;
-	uint64_t stride, key_count; /* GROUP: number / stride % key_count; BITS. AVERAGE: the count's word; 10^scale */
-	uint64_t null_key;          /* NULL's; UINT64_MAX: there is none. AVERAGE: RQL_SCAN_AVERAGE_* */
+	uint64_t stride, key_count; /* GROUP: number / stride % key_count; BITS. AVERAGE: the count's word; 10^scale.
+	                             * OF_TWO: the lower half's word */
+	uint64_t null_key;          /* NULL's; UINT64_MAX: there is none. AVERAGE, UPPER, LOWER: flags */
 	uint64_t fields;            /* and uint32_t[key_count]: their fields; 0: as above */
 };
 RQL_KERNEL_STRUCT_SIZE(rql_scan_group_column, 64);

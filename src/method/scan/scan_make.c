@@ -27,6 +27,9 @@ struct rql_prepared {
 	int64_t least;   /* the map's first key, which has place 0 */
 	uint64_t places; /* of keys that it may have */
 	uint64_t strides[2]; /* of each key's column */
+	uint32_t *named;     /* the places of both keys' fields, one behind the other; owned; NULL: they have none */
+	uint64_t named_count;
+	struct rql_buffer *tables; /* these, on the device */
 	uint64_t numbers; /* of payloads; 1: there are none */
 	uint32_t width;
 };
@@ -75,6 +78,33 @@ static uint64_t capacity_for(const struct rql_prepared *p, uint64_t rows)
 
 /* ---- the stage ---- */
 
+/* What a key's fields stand for, on the device; 0: they stand for themselves. */
+static uint64_t places_at(const struct rql_prepared *p, uint32_t key)
+{
+	const uint64_t before = key ? p->keys.place_count[0] : 0;
+	return p->keys.place_count[key] && p->tables ? p->tables->address + before * sizeof(uint32_t) : 0;
+}
+
+/* All else that is read is the input's. */
+static rql_status place(struct rql_stage *stage, struct rql_progress *progress, bool *nothing, struct rql_error *err)
+{
+	struct rql_prepared *p = rql_stage_prepared(stage);
+	const uint64_t bytes = p->named_count * sizeof(uint32_t);
+	struct rql_buffer *tables;
+	(void)progress, (void)nothing;
+	if (!bytes || p->tables)
+		return RQL_OK;
+	RQL_TRY(rql_stage_buffer_new(stage->device, bytes, RQL_MEMORY_DEVICE, "the keys of a map", &tables, err));
+	rql_status status = rql_buffer_upload(tables, 0, p->named, bytes, err);
+	if (status != RQL_OK) {
+		rql_stage_buffer_free(tables);
+		return status;
+	}
+	stage->uploaded += bytes;
+	p->tables = tables;
+	return RQL_OK;
+}
+
 /* What the kernel knows of the form's columns. */
 static void lay_columns(const struct rql_prepared *p, const struct rql_columns_port *in,
                         struct rql_scan_make_column *out)
@@ -87,6 +117,7 @@ static void lay_columns(const struct rql_prepared *p, const struct rql_columns_p
 			out[c].first = (uint64_t)(int64_t)column->least - (uint64_t)p->keys.least[c] - 1;
 			out[c].count = p->keys.span[c];
 			out[c].stride = p->strides[c];
+			out[c].places = places_at(p, c);
 			continue;
 		}
 		out[c].stride = stride;
@@ -173,13 +204,17 @@ static struct rql_scan_make_args args_of(const struct rql_prepared *p, const str
 }
 
 /* Everything that the map's arrays are made in. */
-static uint32_t list_uses(const struct context *x, struct rql_use *uses)
+static uint32_t list_uses(const struct rql_prepared *p, const struct context *x, struct rql_use *uses)
 {
+	/* A rehearsal records on a device of its own, where the tables do not lie. */
+	const bool placed = p->tables && p->tables->device == x->tally->device;
 	struct rql_buffer *written[] = {x->tally, x->used, x->arrays[0], x->arrays[1], x->arrays[2]};
 	uint32_t count = 0;
 	uses[count++] = (struct rql_use){x->in.values, RQL_READ};
 	uses[count++] = (struct rql_use){x->in.count, RQL_READ};
 	uses[count++] = (struct rql_use){x->columns, RQL_READ};
+	if (placed)
+		uses[count++] = (struct rql_use){p->tables, RQL_READ};
 	for (size_t i = 0; i < sizeof written / sizeof *written; i++)
 		if (written[i])
 			uses[count++] = (struct rql_use){written[i], RQL_READ_WRITE};
@@ -195,8 +230,8 @@ static rql_status record_pass(const struct rql_prepared *p, const struct context
 	const uint32_t constants[] = {size, pass, form, keys, p->form->column_count - keys};
 	const struct rql_scan_make_args args = args_of(p, x);
 	const struct rql_pipeline *pipeline;
-	struct rql_use uses[8];
-	const uint32_t use_count = list_uses(x, uses);
+	struct rql_use uses[9];
+	const uint32_t use_count = list_uses(p, x, uses);
 	RQL_TRY(rql_pipeline_get(x->tally->device, &make_kernel, constants, 5, &pipeline, err));
 	rql_record_dispatch(commands, names[pass], pipeline, &args, (threads + size - 1) / size, uses, use_count);
 	return RQL_OK;
@@ -323,10 +358,11 @@ static uint64_t map_bytes(const struct rql_prepared *p)
 static uint64_t bytes_of(const struct rql_stage *stage)
 {
 	const struct rql_prepared *p = rql_stage_prepared(stage);
-	return map_bytes(p) + (has_payloads(p) ? 2 * used_words(p) * sizeof(uint32_t) : 0) + SEEN_BYTES;
+	return map_bytes(p) + p->named_count * sizeof(uint32_t) + (has_payloads(p) ? 2 * used_words(p) * sizeof(uint32_t) : 0) + SEEN_BYTES;
 }
 
-static const struct rql_stage_ops ops = {.open_on = open_on,
+static const struct rql_stage_ops ops = {.place = place,
+                                         .open_on = open_on,
                                          .close = close_context,
                                          .fits = fits,
                                          .record = record,
@@ -344,8 +380,8 @@ static const char *refusal(const struct rql_request *request)
 	if (!keys->count || keys->count > 2 || form->column_count < keys->count)
 		return "a map has a key of one or two columns";
 	for (uint32_t k = 0; k < keys->count; k++)
-		if (form->columns[k].kind != RQL_STORE_INTEGER || !rql_form_bits(&form->columns[k]))
-			return "the keys of a map are no columns of integers";
+		if ((form->columns[k].kind != RQL_STORE_INTEGER && !keys->places[k]) || !rql_form_bits(&form->columns[k]))
+			return "the keys of a map are no columns of integers, nor codes";
 	if (!rql_map_numbers(form, keys->count))
 		return "what belongs to the keys may have more than 2^20 values";
 	return request->conjunct_count || request->lookup_count || request->under.method
@@ -358,6 +394,18 @@ static enum rql_offer offer(const struct rql_request *request, const struct rql_
 	const char *why = rql_device_lacks(device, RQL_UNIT_COMPUTE);
 	why = why ? why : refusal(request);
 	return rql_offer_unless(why, reason);
+}
+
+static bool copy_places(struct rql_prepared *p)
+{
+	uint64_t at = 0;
+	p->named_count = (uint64_t)p->keys.place_count[0] + p->keys.place_count[1];
+	if (p->named_count && !(p->named = malloc(p->named_count * sizeof *p->named)))
+		return false;
+	for (uint32_t k = 0; k < 2; at += p->keys.place_count[k++])
+		if (p->keys.place_count[k])
+			memcpy(p->named + at, p->keys.places[k], p->keys.place_count[k] * sizeof *p->named);
+	return true;
 }
 
 /* Where the keys' places begin, and how many there are. */
@@ -380,14 +428,16 @@ static rql_status prepare(const struct rql_request *request, struct rql_device *
 	struct rql_prepared *p = calloc(1, sizeof *p);
 	if (!p)
 		return rql_error_memory(err, sizeof *p, "a map of a join");
-	rql_status status = rql_stage_init(&p->stage, &ops, device, err);
+	p->keys = request->map_keys;
+	rql_status status = copy_places(p) ? rql_stage_init(&p->stage, &ops, device, err)
+	                                   : rql_error_memory(err, p->named_count * sizeof *p->named, "a map of a join");
 	if (status != RQL_OK) {
+		free(p->named);
 		free(p);
 		return status;
 	}
 	p->form = rql_store_snapshot_retain(request->snapshot);
 	p->from = request->from;
-	p->keys = request->map_keys;
 	lay_keys(p);
 	p->numbers = rql_map_numbers(p->form, p->keys.count);
 	p->width = has_payloads(p) ? rql_map_width(p->numbers) : 0;
@@ -401,6 +451,7 @@ static void price(const struct rql_prepared *p, const struct rql_device *device,
 {
 	const struct rql_profile *profile = &device->profile;
 	const double rows = p->from.rows, bytes = (double)map_bytes(p), passes = has_payloads(p) ? 3 : 1;
+	const double tables = p->tables ? 0 : (double)p->named_count * sizeof(*p->named);
 	const double read = rows * rql_form_offset(p->form, p->form->column_count) * (has_payloads(p) ? 2 : 1) + bytes;
 	struct rql_cost in;
 	*out = (struct rql_cost){.run_ns = profile->submit_ns + (passes + p->keys.hashed) * profile->pass_ns +
@@ -409,6 +460,7 @@ static void price(const struct rql_prepared *p, const struct rql_device *device,
 	                         .rows_out = rows,
 	                         .cells = rows,
 	                         .bytes = read,
+	                         .setup_ns = p->named_count ? profile->submit_ns + tables / profile->upload_gbps : 0,
 	                         .device_bytes = map_bytes(p)};
 	p->from.method->price(p->from.prepared, device, &in);
 	rql_cost_add(out, &in);
@@ -441,12 +493,14 @@ static void free_prepared(struct rql_prepared *p)
 	rql_stage_clear(&p->stage);
 	p->from.method->free(p->from.prepared);
 	rql_store_snapshot_release(p->form);
+	rql_stage_buffer_free(p->tables);
+	free(p->named);
 	free(p);
 }
 
 static uint64_t prepared_bytes(const struct rql_prepared *p)
 {
-	return sizeof(*p) + p->from.method->bytes(p->from.prepared);
+	return sizeof(*p) + p->named_count * sizeof(*p->named) + p->from.method->bytes(p->from.prepared);
 }
 
 extern const struct rql_method rql_method_map_compute;

@@ -1,6 +1,7 @@
 /* A request bound to a snapshot: what is loaded, which steps filter, how groups are numbered, what rows hold. */
 #include "method/scan/scan_query.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 /* A binding under way. */
@@ -305,6 +306,11 @@ static void bind_code_range(const struct rql_conjunct *c, const struct rql_dimen
 	step->pass = (double)(greatest - least + 1) / dimension->count;
 }
 
+static double number_of(const struct rql_store_column *column, rql_int128 value)
+{
+	return column->type.id == RQL_TYPE_UHUGEINT ? (double)(rql_uint128)value : (double)value;
+}
+
 static rql_status bind_test(struct binding *b, uint32_t i, struct rql_scan_step *step)
 {
 	const struct rql_conjunct *c = &b->request->conjuncts[i];
@@ -326,9 +332,9 @@ static rql_status bind_test(struct binding *b, uint32_t i, struct rql_scan_step 
 	} else if (c->test == RQL_TEST_IN_RANGE && column->kind == RQL_STORE_INTEGER) {
 		step->filter =
 			(struct rql_store_filter){.kind = RQL_FILTER_INTEGER_RANGE, .least = c->least, .greatest = c->greatest};
-		double least = c->least > column->least ? (double)c->least : (double)column->least;
-		double greatest = c->greatest < column->greatest ? (double)c->greatest : (double)column->greatest;
-		step->pass = (greatest - least + 1) / ((double)column->greatest - (double)column->least + 1);
+		const double first = number_of(column, column->least), last = number_of(column, column->greatest);
+		step->pass = (fmin(number_of(column, c->greatest), last) - fmax(number_of(column, c->least), first) + 1) /
+		             (last - first + 1);
 	} else if (c->test == RQL_TEST_IN_REALS && column->kind == RQL_STORE_REAL) {
 		step->filter = (struct rql_store_filter){
 			.kind = RQL_FILTER_REAL_RANGE, .real_least = c->real_least, .real_greatest = c->real_greatest};
@@ -682,7 +688,10 @@ static rql_status bind_agg_output(struct binding *b, const struct rql_group_outp
 	}
 	if (!out || kinds[out->kind] != column->kind || (out->valid != RQL_NONE && !out->counts && !column->nulls))
 		return wrong(b, "an aggregate does not fit its column", o->index);
-	if (out->state != RQL_NONE && rql_state_words(b->scan->slots[out->state].state.kind) > 1)
+	const bool sum = out->kind == RQL_MEASURE_INTEGER && !out->counts;
+	if (o->half && (!sum || (o->lower && o->lower > b->scan->layout.value_count)))
+		return wrong(b, "a half of what is no sum", o->index);
+	if (!o->half && out->state != RQL_NONE && rql_state_words(b->scan->slots[out->state].state.kind) > 1)
 		return rql_error_set(b->err, RQL_ERROR_UNSUPPORTED, "aggregate %u of groups on a device takes more than 64 bits",
 		                     o->index);
 	return RQL_OK;
@@ -775,6 +784,7 @@ static rql_status bind_under(struct binding *b)
 	scan->under = b->request->under.method != NULL;
 	scan->under_share = scan->under ? b->request->under.share : 1;
 	scan->under_blocks = scan->under ? b->request->under.blocks : (double)scan->snapshot->blocks;
+	scan->under_lists = scan->under && b->request->under.lists;
 	for (uint32_t p = 0; scan->under && p < scan->program_count; p++)
 		if (rql_program_can_fail(scan->programs[p].program))
 			return rql_error_set(b->err, RQL_ERROR_UNSUPPORTED, "an expression that can fail is not computed under ROWS");

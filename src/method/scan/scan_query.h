@@ -123,6 +123,7 @@ struct rql_scan {
 	bool under;           /* rows come in as ROWS, of which there are expected: */
 	double under_share;   /* of the snapshot's */
 	double under_blocks;  /* in so many; without ROWS all of the snapshot's */
+	bool under_lists;     /* GPU: as lists, by block */
 	bool known;           /* blocks of which all rows pass may be known without reading them (scan_statistics.c) */
 	uint32_t keyed_count, keyed[2]; /* a map to build: its key columns, entries in columns */
 	const struct rql_store_snapshot *gives; /* the form of the rows that are wanted; NULL: groups are */

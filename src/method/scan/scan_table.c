@@ -297,6 +297,16 @@ static void put_block(struct making *m, uint32_t block, const enum rql_store_mat
 	table->bytes += table->item_bytes;
 }
 
+/* Lists are found by their block, so that each has an item. No row of this one is taken, nor its references read. */
+static void put_nothing(struct making *m, uint32_t block)
+{
+	struct rql_scan_table *table = m->table;
+	const uint64_t at = table->items + (uint64_t)table->item_count++ * table->item_bytes;
+	const uint32_t head[2] = {0, (uint32_t)m->segment->first_block + block};
+	memcpy(m->plan->blob.bytes + at, head, sizeof(head));
+	table->bytes += RQL_SCAN_ITEM_HEAD;
+}
+
 static rql_status put_segment(struct making *m, enum rql_store_match *matches, uint64_t *translated)
 {
 	const struct rql_scan_plan *plan = m->plan;
@@ -315,6 +325,8 @@ static rql_status put_segment(struct making *m, enum rql_store_match *matches, u
 		}
 		if (read)
 			put_block(m, block, matches, translated);
+		else if (plan->scan->under_lists)
+			put_nothing(m, block);
 	}
 	return RQL_OK;
 }

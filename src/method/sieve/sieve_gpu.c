@@ -19,6 +19,10 @@
 #define LISTED_BYTES (4 + 2 * LINE_BYTES) /* by positions: its number, its key and another one */
 #define MADE_PASSES 20.0 /* what a sort on the device moves, of the bytes that it leaves */
 #define SHORT_RAYS 4u    /* of a matrix, of which so many take as long as one of others: they all are one submission */
+/* Rows of a block up to which lists are taken: half of what one has room for, since estimates are off and rows uneven. A
+ * block that has more is a bitmap, which whoever reads it looks for beside the lists. */
+#define LISTED_ROWS (RQL_ROWS_LIST_MOST / 2.0)
+#define LIST_LANES 4u /* of a subgroup, which take a list together */
 /* DRAWN: pixels of a row of the image, each of 32 rows of the table. */
 #define IMAGE_WIDTH 2048u
 
@@ -62,11 +66,18 @@ uint64_t rql_sieve_rows_bytes(const struct rql_sieve_gpu *gpu)
 	return (blocks + !blocks) * RQL_SIEVE_WORDS * sizeof(uint64_t);
 }
 
+/* Behind the bitmap. */
+static uint64_t lists_bytes(const struct rql_sieve_gpu *gpu)
+{
+	const uint64_t blocks = gpu->p->snapshot->blocks;
+	return gpu->lists ? (blocks + !blocks) * RQL_ROWS_LIST_BYTES : 0;
+}
+
 static uint64_t context_bytes(const struct rql_stage *stage)
 {
 	const struct rql_sieve_gpu *gpu = gpu_of(stage);
 	const uint64_t maps = gpu->refine == RQL_SIEVE_RTC1 ? 1 + gpu->group_count : gpu->refine == RQL_SIEVE_DRAWN ? 2 : 1;
-	return maps * rql_sieve_rows_bytes(gpu);
+	return maps * rql_sieve_rows_bytes(gpu) + lists_bytes(gpu);
 }
 
 /* ---- placing ---- */
@@ -181,10 +192,11 @@ static rql_status select_pipeline(const struct rql_sieve_gpu *gpu, bool counting
                                   struct rql_error *err)
 {
 	const uint32_t together = gpu->select_count < RQL_SIEVE_BLOCK_TESTS ? gpu->select_count : RQL_SIEVE_BLOCK_TESTS;
-	const uint32_t constants[] = {gpu->workgroup, counting, gpu->asks, together};
-	const bool blocks = gpu->refine == RQL_SIEVE_BLOCKS;
-	return rql_pipeline_get(gpu->stage.device, blocks ? &blocks_kernel : &select_kernel, constants, blocks ? 4 : 2, out,
-	                        err);
+	const uint32_t values[] = {gpu->workgroup, counting, gpu->lists};
+	const uint32_t blocks[] = {gpu->workgroup, counting, gpu->asks, together, gpu->lists};
+	if (gpu->refine == RQL_SIEVE_BLOCKS)
+		return rql_pipeline_get(gpu->stage.device, &blocks_kernel, blocks, sizeof blocks / sizeof *blocks, out, err);
+	return rql_pipeline_get(gpu->stage.device, &select_kernel, values, sizeof values / sizeof *values, out, err);
 }
 
 static rql_status place_all(struct rql_sieve_gpu *gpu, struct rql_progress *progress, struct rql_error *err)
@@ -247,7 +259,7 @@ static rql_status open_context(struct rql_stage *stage, struct rql_stage_context
 	if (gpu->refine == RQL_SIEVE_DRAWN)
 		RQL_TRY(rql_image_new(stage->device, &image, "the rows of a sieve", &x->image, err));
 	const uint64_t maps = gpu->refine == RQL_SIEVE_RTC1 ? 1 + gpu->group_count : 1;
-	return rql_stage_buffer_new(stage->device, maps * rql_sieve_rows_bytes(gpu), RQL_MEMORY_DEVICE,
+	return rql_stage_buffer_new(stage->device, maps * rql_sieve_rows_bytes(gpu) + lists_bytes(gpu), RQL_MEMORY_DEVICE,
 	                            "the rows of a sieve", &x->rows, err);
 }
 
@@ -270,6 +282,7 @@ static rql_status record_first(const struct rql_sieve_recording *r, struct rql_e
 	const struct rql_sieve_select_args args = {.tests = gpu->tables->address + gpu->select_at,
 	                                           .parts = gpu->tables->address + gpu->parts_at,
 	                                           .rows = x->rows->address,
+	                                           .lists = x->rows->address + rql_sieve_rows_bytes(gpu),
 	                                           .counts = r->counts,
 	                                           .test_count = gpu->select_count,
 	                                           .part_count = gpu->part_count};
@@ -279,6 +292,7 @@ static rql_status record_first(const struct rql_sieve_recording *r, struct rql_e
 	                                             .parts = args.parts,
 	                                             .opens = gpu->tables->address + gpu->opens_at,
 	                                             .rows = args.rows,
+	                                             .lists = args.lists,
 	                                             .counts = r->counts,
 	                                             .test_count = gpu->select_count,
 	                                             .part_count = gpu->part_count};
@@ -367,15 +381,18 @@ static rql_status count(struct rql_stage *stage, struct rql_stage_context *base,
 	                                      .hits = met[RQL_SIEVE_COUNT_HITS],
 	                                      .tested = met[RQL_SIEVE_COUNT_TESTED],
 	                                      .bytes = met[RQL_SIEVE_COUNT_BYTES],
-	                                      .forms = {[RQL_ROWS_BITMAP] = gpu->p->snapshot->blocks}};
+	                                      .forms = {[RQL_ROWS_BITMAP] = gpu->lists ? met[RQL_SIEVE_COUNT_BITMAPS]
+	                                                                               : gpu->p->snapshot->blocks,
+	                                                [RQL_ROWS_LIST] = met[RQL_SIEVE_COUNT_LISTS]}};
 	rql_selected_add(&port->selected, &selected);
 	return RQL_OK;
 }
 
 static void give_rows(const struct rql_stage *stage, const struct rql_stage_context *base, struct rql_rows *out)
 {
-	(void)stage;
-	*out = (struct rql_rows){.buffer = ((const struct rql_sieve_context *)base)->rows};
+	const struct rql_sieve_gpu *gpu = gpu_of(stage);
+	*out = (struct rql_rows){.buffer = ((const struct rql_sieve_context *)base)->rows,
+	                         .lists = gpu->lists ? rql_sieve_rows_bytes(gpu) : 0};
 }
 
 static const struct rql_stage_ops ops = {.place = place,
@@ -459,6 +476,16 @@ void rql_sieve_gpu_free(struct rql_prepared *p)
 	rql_sieve_unbind(p);
 }
 
+/* One pass finds the rows, so that it can count a block's before it writes any. */
+static bool gives_lists(const struct rql_sieve_gpu *gpu, const struct rql_prepared *p)
+{
+	const enum rql_sieve_rows rows = p->count ? p->of[0].sieve.rows : RQL_SIEVE_ROWS_BITMAPS;
+	const bool can = gpu->unit->unit == RQL_UNIT_COMPUTE && gpu->stage.device->limits.subgroup_size >= LIST_LANES &&
+	                 (gpu->refine == RQL_SIEVE_VALUES || gpu->refine == RQL_SIEVE_BLOCKS);
+	const bool few = p->share * RQL_STORE_BLOCK <= LISTED_ROWS;
+	return can && (rows == RQL_SIEVE_ROWS_AUTO ? few : rows == RQL_SIEVE_ROWS_LISTS);
+}
+
 static rql_status open_gpu(struct rql_prepared *p, struct rql_device *device, const struct rql_sieve_unit *unit,
                            struct rql_error *err)
 {
@@ -477,6 +504,7 @@ static rql_status open_gpu(struct rql_prepared *p, struct rql_device *device, co
 	gpu->refine = gpu->refine == RQL_SIEVE_AUTO ? unit->automatic : gpu->refine;
 	if (unit->unit == RQL_UNIT_COMPUTE && gpu->refine != RQL_SIEVE_POSITIONS && gpu->refine != RQL_SIEVE_BLOCKS)
 		gpu->refine = RQL_SIEVE_VALUES;
+	gpu->lists = gives_lists(gpu, p);
 	p->gpu = gpu;
 	return group_predicates(gpu, err);
 }
@@ -509,14 +537,15 @@ rql_status rql_sieve_gpu_prepare(const struct rql_request *request, struct rql_d
 static double bytes_of(const struct rql_prepared *p)
 {
 	const double rows = (double)p->snapshot->rows, blocks = (double)p->snapshot->blocks;
+	const double given = p->gpu->lists ? blocks * RQL_ROWS_LIST_BYTES : rows / 8;
 	const double nearer = p->count && p->of[0].sieve.components == 2 ? 0.75 : 0.5; /* three vectors of four, one of two */
 	switch (p->gpu->refine) {
 	case RQL_SIEVE_BLOCKS:
-		return rows / 8 * (p->reads * nearer + 1) + rows * p->open / 4 * OPEN_BYTES + blocks * p->count * LINE_BYTES;
+		return rows / 8 * p->reads * nearer + given + rows * p->open / 4 * OPEN_BYTES + blocks * p->count * LINE_BYTES;
 	case RQL_SIEVE_POSITIONS:
-		return rows / 8 * (p->reads * nearer + 1) + rows * p->open / 4 * LISTED_BYTES;
+		return rows / 8 * p->reads * nearer + given + rows * p->open / 4 * LISTED_BYTES;
 	default:
-		return rows / 8 * (p->reads + 1) + rows * p->tested * LINE_BYTES;
+		return rows / 8 * p->reads + given + rows * p->tested * LINE_BYTES;
 	}
 }
 
@@ -536,7 +565,8 @@ void rql_sieve_gpu_price(const struct rql_prepared *p, const struct rql_device *
 	                         .runs = (double)p->snapshot->blocks,
 	                         .bytes = bytes,
 	                         .device_bytes = resident + context_bytes(&p->gpu->stage),
-	                         .placed_bytes = resident - missing};
+	                         .placed_bytes = resident - missing,
+	                         .rows_form = p->gpu->lists ? RQL_ROWS_LIST : RQL_ROWS_BITMAP};
 	if (p->gpu->unit->refine_ns)
 		out->run_ns += p->gpu->unit->refine_ns(p, device);
 }

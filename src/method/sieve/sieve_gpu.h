@@ -19,7 +19,7 @@ struct rql_sieve_group {
 struct rql_sieve_gpu;
 struct rql_sieve_context {
 	struct rql_stage_context base;
-	struct rql_buffer *rows; /* the bitmap; RTC1: behind it one for each group */
+	struct rql_buffer *rows; /* the bitmap, and the lists; RTC1: behind it one for each group */
 	struct rql_image *image; /* DRAWN: the same as pixels */
 };
 /* Passes that are recorded, as they are or to count what they meet. */
@@ -49,6 +49,7 @@ struct rql_sieve_gpu {
 	struct rql_device *cpu;
 	const struct rql_sieve_unit *unit;
 	enum rql_sieve_refine refine;
+	bool lists; /* ROWS are given so (method/rows_kernels.h) */
 	bool *open; /* [predicates]: they are refined so; all others by values in the first pass */
 	uint32_t group_count;
 	struct rql_sieve_group *groups; /* of open predicates */

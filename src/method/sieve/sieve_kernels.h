@@ -55,16 +55,19 @@ RQL_KERNEL_STRUCT_SIZE(rql_sieve_kernel_part, 16);
 #define RQL_SIEVE_COUNT_HITS 0u   /* any-hit calls */
 #define RQL_SIEVE_COUNT_TESTED 1u /* rows whose keys were read */
 #define RQL_SIEVE_COUNT_BYTES 2u  /* of vectors, lists, keys (a sector each) and bitmaps */
-#define RQL_SIEVE_COUNTS 3u       /* uint64_t each */
+#define RQL_SIEVE_COUNT_LISTS 3u   /* blocks whose rows are a list, */
+#define RQL_SIEVE_COUNT_BITMAPS 4u /* and that have more than one takes */
+#define RQL_SIEVE_COUNTS 5u        /* uint64_t each */
 #define RQL_SIEVE_SECTOR 32u
 
 struct rql_sieve_select_args {
 	uint64_t tests, parts;
 	uint64_t rows;   /* the bitmap: uint64_t[blocks of the snapshot][64] */
+	uint64_t lists;  /* by block (method/rows_kernels.h); not read where ROWS are a bitmap */
 	uint64_t counts; /* uint64_t[RQL_SIEVE_COUNTS]; not read where nothing is counted, as in all args */
 	uint32_t test_count, part_count;
 };
-RQL_KERNEL_STRUCT_SIZE(rql_sieve_select_args, 40);
+RQL_KERNEL_STRUCT_SIZE(rql_sieve_select_args, 48);
 
 /* ---- rows found otherwise, each tested alone ---- */
 /* Some rows of one segment out of a list: those of a workgroup. */
@@ -130,10 +133,10 @@ RQL_KERNEL_STRUCT_SIZE(rql_sieve_kernel_opens, 16);
 
 struct rql_sieve_blocks_args {
 	uint64_t tests, parts, opens; /* opens: [segments][test_count / RQL_SIEVE_BLOCK_TESTS, rounded up] */
-	uint64_t rows, counts;
+	uint64_t rows, lists, counts;
 	uint32_t test_count, part_count;
 };
-RQL_KERNEL_STRUCT_SIZE(rql_sieve_blocks_args, 48);
+RQL_KERNEL_STRUCT_SIZE(rql_sieve_blocks_args, 56);
 
 struct rql_sieve_sort_args {
 	uint64_t keys, valid;         /* as a test's */

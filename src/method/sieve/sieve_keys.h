@@ -12,7 +12,7 @@
 
 #define RQL_SIEVE_WORDS RQL_ROWS_BLOCK_WORDS /* of a block's bit vector */
 
-/* Has the column such keys? Not UHUGEINT's integers: no request has a condition of their order. */
+/* Has the column such keys? Not UHUGEINT's integers: their order is that of their bits. */
 static inline bool rql_sieve_can(const struct rql_store_column *column)
 {
 	return column->kind != RQL_STORE_INTEGER || column->type.id != RQL_TYPE_UHUGEINT;

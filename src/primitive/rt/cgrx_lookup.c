@@ -41,8 +41,7 @@ static rql_status check(const struct rql_cgrx_lookup *l, struct rql_error *err)
 	return rql_span_check(&l->values, x->spec.count, l->value_bits / 8, "values that a cgRX sums", err);
 }
 
-/* Of a probe's first ray: beyond four buckets of their mean width there are few representatives to be met first. */
-static uint32_t reach_log2(const struct rql_cgrx *x)
+uint32_t rql_cgrx_reach_log2(const struct rql_cgrx *x)
 {
 	const uint64_t width = (x->spec.last - x->spec.base) >> x->spec.drop;
 	const uint32_t log2 = rql_log2_up(width / (x->representatives ? x->representatives : 1) + 1) + 2;
@@ -62,7 +61,7 @@ static rql_status pipeline_of(const struct rql_cgrx_lookup *l, uint32_t run, con
 	constants[13] = x->spec.log2_bucket;
 	constants[14] = run;
 	constants[15] = x->spec.drop;
-	constants[16] = reach_log2(x);
+	constants[16] = rql_cgrx_reach_log2(x);
 	return rql_trace_pipeline_get(x->device, &kernels[x->spec.key_bits == 64], constants, RQL_RT_CONSTANTS, out, err);
 }
 

@@ -1,11 +1,11 @@
-/* What the two structures of this folder share. */
+/* What the structures of this folder share. */
 #ifndef RQL_PRIMITIVE_RT_INTERNAL_H
 #define RQL_PRIMITIVE_RT_INTERNAL_H
 
 #include "primitive/primitive_internal.h"
 #include "primitive/relation_internal.h"
+#include "primitive/rt/cgrx_nodes.h"
 #include "primitive/rt/rt_kernels.h"
-#include "primitive/rt/rx.h"
 
 /* Constants 1 to 7. */
 static inline void rql_rt_constants(const struct rql_key_space *space, uint32_t constants[RQL_RT_CONSTANTS])
@@ -15,6 +15,18 @@ static inline void rql_rt_constants(const struct rql_key_space *space, uint32_t 
 	memcpy(constants + 1, space->bits, sizeof(space->bits));
 	memcpy(constants + 4, space->shift, sizeof(space->shift));
 	constants[7] = space->stride;
+}
+
+/* Of a probe's first ray: beyond four buckets of their mean width there are few representatives to be met first. */
+uint32_t rql_cgrx_reach_log2(const struct rql_cgrx *x);
+
+/* Of all kernels that see nodes. */
+static inline void rql_nodes_constants(const struct rql_cgrx_nodes *x, uint32_t constants[RQL_RT_CONSTANTS])
+{
+	memset(constants, 0, RQL_RT_CONSTANTS * sizeof(*constants));
+	constants[0] = RQL_RT_THREADS;
+	constants[12] = x->spec.chain;
+	constants[13] = x->spec.log2_node;
 }
 
 /* log2 of a part's primitives: `parts` of them at least, none larger than the device takes. */

@@ -22,6 +22,7 @@
 #define RQL_RT_LINES 32u /* coarse: without markers; a range's lines are tried one after another */
 #define RQL_RT_PREFIX 64u /* coarse: prefix sums */
 #define RQL_RT_BITS 128u  /* rows that are found set their bits; nothing else is put out */
+#define RQL_RT_LOCATE 256u /* coarse, in nodes: the bucket of an entry is put out instead of rows */
 
 /* A state: words of 64 bits. */
 #define RQL_RT_REFUSED 0u  /* probes that would have needed too many rays */
@@ -88,5 +89,53 @@ struct rql_cgrx_args {
 	uint64_t state;
 };
 RQL_KERNEL_STRUCT_SIZE(rql_cgrx_args, 128);
+
+/* ---- coarse, in nodes (cgrx_nodes.h) ----
+ * Constants 12: nodes that a bucket may have, 13: log2 of a node's keys. cgrx_nodes.rgen has rql_cgrx_args: its keys are
+ * the header, its rows, to locate, those of the entries, its sums the values by row. */
+/* The header: words of 64 bits. Addresses: */
+#define RQL_NODES_KEYS 0u      /* of the slots of all nodes */
+#define RQL_NODES_ROWS 1u      /* uint32_t */
+#define RQL_NODES_NEXT 2u      /* uint32_t a node: which one follows in its bucket; RQL_NODES_NONE */
+#define RQL_NODES_SIZES 3u     /* uint32_t a bucket: its entries */
+#define RQL_NODES_LAST_KEYS 4u /* a bucket: its representative */
+#define RQL_NODES_LAST_ROWS 5u /* uint32_t */
+/* Numbers: */
+#define RQL_NODES_BUCKETS 6u
+#define RQL_NODES_USED 7u /* nodes; the first ones are the buckets' own */
+#define RQL_NODES_REACH_LOG2 8u /* how far a probe's first ray reaches: no constant, since it changes with a build */
+#define RQL_NODES_WORDS 9u
+#define RQL_NODES_NONE 0xffffffffu
+#define RQL_NODES_CHAIN 16u /* nodes of a bucket, at most */
+
+/* What an update finds: words of 64 bits. */
+#define RQL_NODES_WRONG 0u  /* entries to be deleted that are not there, or to be inserted that are */
+#define RQL_NODES_LONG 1u   /* buckets that would need more nodes than they may have */
+#define RQL_NODES_WANTED 2u /* nodes that are missing */
+#define RQL_NODES_STATE_WORDS 3u
+
+/* cgrx_batch.comp: entries in another order. What is 0 is not put out. */
+struct rql_cgrx_batch_args {
+	uint64_t keys, rows;
+	uint64_t places; /* uint32_t: entry i becomes the places[i]-th */
+	uint64_t count, deletes; /* the first ones are to be deleted */
+	uint64_t keys_out, rows_out;
+	uint64_t inserts_out; /* uint32_t: 0 or 1 */
+};
+RQL_KERNEL_STRUCT_SIZE(rql_cgrx_batch_args, 64);
+
+/* cgrx_nodes_load.comp: ascending entries become buckets. cgrx_nodes_check.comp, _apply and _merge: a batch's entries,
+ * ascending by key, then row; of equal ones what is deleted comes first. */
+struct rql_cgrx_nodes_args {
+	uint64_t nodes; /* the header */
+	uint64_t keys, rows, count;
+	uint64_t buckets; /* uint32_t an entry */
+	uint64_t inserts; /* uint32_t[count + 1]: entries before it that are inserted */
+	uint64_t state;
+	uint64_t offsets; /* merge: uint32_t a bucket: entries of all buckets before it */
+	uint64_t keys_out, rows_out;
+	uint32_t log2_bucket, unused;
+};
+RQL_KERNEL_STRUCT_SIZE(rql_cgrx_nodes_args, 88);
 
 #endif

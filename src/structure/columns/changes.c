@@ -13,7 +13,8 @@
 #include "structure/structure_internal.h"
 #include "util/sort.h"
 
-#define MOST_RENEWED (128u << 10) /* rows that are read one by one; for more of them the table is read whole */
+#define SLICE_ROWS (128u << 10)    /* read and written at once, so that their values take little memory */
+#define BUILT_SHARE 16u            /* a larger part of the rows with other values is read faster by a build */
 #define MOST_GAPS (4u << 20)       /* remembered of a table */
 #define DENSE 16u                 /* rows of a range that are read for one that is wanted */
 
@@ -23,9 +24,18 @@ static int by_id(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+/* A statement finds them in order, mostly. */
+static bool ascend(const int64_t *ids, uint64_t count)
+{
+	uint64_t i = 1;
+	while (i < count && ids[i - 1] <= ids[i])
+		i++;
+	return i >= count;
+}
+
 static void sort_ids(int64_t *ids, uint64_t count)
 {
-	if (count)
+	if (!ascend(ids, count))
 		qsort(ids, count, sizeof *ids, by_id);
 }
 
@@ -86,6 +96,13 @@ static rql_status join_gaps(const struct rql_structure *s, struct rql_columns_ch
 	return RQL_OK;
 }
 
+/* It may be built where nobody waits for a REFRESH. */
+static bool is_built_faster(const struct rql_structure *s, const struct rql_columns_changed *c)
+{
+	return s->refresh == RQL_REFRESH_AUTO && c->renewed_below > SLICE_ROWS &&
+	       c->renewed_below > s->snapshot->rows / BUILT_SHARE;
+}
+
 rql_status rql_columns_changed_find(const struct rql_structures *all, const struct rql_structure *s, uint64_t since,
                                     struct rql_columns_changed *out, bool *known, struct rql_error *err)
 {
@@ -102,7 +119,7 @@ rql_status rql_columns_changed_find(const struct rql_structures *all, const stru
 	out->renewed_below = below(ch->renewed, ch->renewed_count, s->greatest_rowid + 1);
 	RQL_TRY(join_gaps(s, out, err));
 	*known = *known || (all_known && rql_structure_follows(s) && !has_twice(out->gaps, out->gap_count) &&
-	                    out->gap_count <= MOST_GAPS && out->renewed_below <= MOST_RENEWED);
+	                    out->gap_count <= MOST_GAPS && !is_built_faster(s, out));
 	if (!*known)
 		return RQL_OK;
 	RQL_TRY(number_rows(s, ch->gone, out->gone_below, &out->gone, err));
@@ -313,23 +330,38 @@ static rql_status read_renewed(const struct rql_structure *s, struct rql_host_co
 	return status;
 }
 
-rql_status rql_columns_changed_apply(const struct rql_structure *s, struct rql_host_con *con,
-                                     const struct rql_columns_changed *changed, bool *same, struct rql_error *err)
+/* Renewed rows [from, from + count), and behind the last of them those that are gone: they number the others anew. */
+static rql_status apply_slice(const struct rql_structure *s, struct rql_host_con *con,
+                              const struct rql_columns_changed *changed, uint64_t from, uint64_t count, bool *same,
+                              struct rql_error *err)
 {
+	const bool last = from + count == changed->renewed_below;
 	struct renewed renewed = {0};
-	const uint64_t count = changed->renewed_below;
-	*same = true;
 	rql_status status =
-		count ? read_renewed(s, con, changed->changes.renewed, count, &renewed, err) : RQL_OK;
+		count ? read_renewed(s, con, changed->changes.renewed + from, count, &renewed, err) : RQL_OK;
 	*same = renewed.filled == count;
 	if (status == RQL_OK && *same) {
-		const struct rql_store_changes changes = {.gone_count = changed->gone_below,
+		const struct rql_store_changes changes = {.gone_count = last ? changed->gone_below : 0,
 		                                          .renewed_count = count,
 		                                          .gone = changed->gone,
-		                                          .renewed = changed->renewed,
+		                                          .renewed = changed->renewed + from,
 		                                          .rows = renewed.rows};
 		status = rql_store_change(s->store, &changes, err);
 	}
 	renewed_clear(&renewed);
 	return status;
+}
+
+rql_status rql_columns_changed_apply(const struct rql_structure *s, struct rql_host_con *con,
+                                     const struct rql_columns_changed *changed, bool *same, struct rql_error *err)
+{
+	uint64_t from = 0, count;
+	*same = true;
+	do {
+		count = changed->renewed_below - from;
+		count = count < SLICE_ROWS ? count : SLICE_ROWS;
+		RQL_TRY(apply_slice(s, con, changed, from, count, same, err));
+		from += count;
+	} while (*same && from < changed->renewed_below);
+	return RQL_OK;
 }

@@ -30,30 +30,6 @@ static rql_status read_options(struct rql_arena *arena, const char *sql, const s
 	                    st->options[0].name);
 }
 
-/* What columns hold, but for the integers that they hold as if they had a sign. */
-static bool can_index(struct rql_type type)
-{
-	return type.id != RQL_TYPE_UHUGEINT;
-}
-
-static rql_status check_key(const char *sql, const struct rql_statement *st, const struct rql_columns_shape *shape,
-                            struct rql_error *err)
-{
-	uint32_t at = 0;
-	while (at < shape->count && can_index(shape->types[at]))
-		at++;
-	if (at == shape->count)
-		return RQL_OK;
-	struct rql_strbuf type = {0};
-	rql_type_print(&type, shape->types[at]);
-	rql_error_at(err, sql, st->table.position,
-	             "Not implemented Error: the key \"%s\" is of type %s; an index that is %s holds numbers of all other "
-	             "types, dates, times, timestamps and texts",
-	             shape->names[at], rql_strbuf_text(&type), st->method);
-	rql_strbuf_free(&type);
-	return RQL_ERROR_STATEMENT;
-}
-
 static rql_status describe_as(const struct rql_structure_kind *kind, const struct rql_plan_context *plan,
                               struct rql_structures *all, const char *sql, const struct rql_statement *st,
                               const struct rql_structure_options *options, struct rql_structure **out,
@@ -69,7 +45,7 @@ static rql_status describe_as(const struct rql_structure_kind *kind, const struc
 		return rql_error_at(err, sql, st->name.position,
 		                    "Not implemented Error: an index that is %s names its key columns, one to %u of them", st->method,
 		                    RQL_INDEX_COLUMNS_MOST);
-	return rql_columns_describe_statement(kind, plan, all, sql, st, check_key, options, out, err);
+	return rql_columns_describe_statement(kind, plan, all, sql, st, NULL, options, out, err);
 }
 
 static rql_status describe_sorted(const struct rql_plan_context *plan, struct rql_structures *all, const char *sql,

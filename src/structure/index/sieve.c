@@ -35,6 +35,18 @@ static bool read_refine(const struct rql_option *o, enum rql_sieve_refine *refin
 	return r < RQL_SIEVE_REFINES;
 }
 
+static const char *const rows_forms[RQL_SIEVE_ROWS_FORMS] = {
+	[RQL_SIEVE_ROWS_AUTO] = "auto", [RQL_SIEVE_ROWS_BITMAPS] = "bitmaps", [RQL_SIEVE_ROWS_LISTS] = "lists"};
+
+static bool read_rows(const struct rql_option *o, enum rql_sieve_rows *rows)
+{
+	unsigned r = 0;
+	while (r < RQL_SIEVE_ROWS_FORMS && strcasecmp(o->value, rows_forms[r]) != 0)
+		r++;
+	*rows = r < RQL_SIEVE_ROWS_FORMS ? (enum rql_sieve_rows)r : RQL_SIEVE_ROWS_AUTO;
+	return r < RQL_SIEVE_ROWS_FORMS;
+}
+
 static bool read_encoding(const struct rql_option *o, bool *by_value)
 {
 	*by_value = strcasecmp(o->value, "values") == 0;
@@ -50,6 +62,8 @@ static bool read_option(const struct rql_option *o, struct rql_sieve_form *sieve
 		return read_number(o, 1, 2, &sieve->components);
 	if (strcmp(o->name, "refine") == 0)
 		return read_refine(o, &sieve->refine);
+	if (strcmp(o->name, "rows") == 0)
+		return read_rows(o, &sieve->rows);
 	if (strcmp(o->name, "interval") == 0)
 		return read_number(o, 1, 100, &sieve->interval);
 	if (strcmp(o->name, "spacing") == 0)
@@ -74,14 +88,15 @@ static rql_status read_options(struct rql_arena *arena, const char *sql, const s
 		if (!known)
 			return rql_error_at(err, sql, o->position,
 			                    "Binder Error: CREATE INDEX ... USING sieve has no option \"%s\"; its options are "
-			                    "vectors (1 to %u), components (1, 2), refine (auto, values, positions, drawn, rtc1, "
-			                    "rtc3, matrix, cells), interval (1 to 100), spacing (0 to 100) and encoding (ranks, "
-			                    "values)",
+			                    "vectors (1 to %u), components (1, 2), refine (auto, values, positions, blocks, drawn, "
+			                    "rtc1, rtc3, matrix, cells), rows (auto, bitmaps, lists), interval (1 to 100), spacing "
+			                    "(0 to 100) and encoding (ranks, values)",
 			                    o->name, RQL_SIEVE_VECTORS_MOST);
 		return rql_error_at(err, sql, o->position,
 		                    "Binder Error: the option %s cannot be '%s'; vectors is a number from 1 to %u, "
 		                    "components is 1 or 2, refine is auto, values, positions, blocks, drawn, rtc1, rtc3, matrix or "
-		                    "cells, interval is 1 to 100, spacing is 0 to 100, encoding is ranks or values",
+		                    "cells, rows is auto, bitmaps or lists, interval is 1 to 100, spacing is 0 to 100, encoding "
+		                    "is ranks or values",
 		                    o->name, o->value, RQL_SIEVE_VECTORS_MOST);
 	}
 	return RQL_OK;
@@ -92,6 +107,8 @@ static void put_options(struct rql_strbuf *out, const struct rql_structure_optio
 	const struct rql_sieve_form *sieve = &options->sieve;
 	rql_strbuf_printf(out, "vectors = %u, components = %u, refine = %s", sieve->vectors, sieve->components,
 	                  refines[sieve->refine]);
+	if (sieve->rows != RQL_SIEVE_ROWS_AUTO)
+		rql_strbuf_printf(out, ", rows = %s", rows_forms[sieve->rows]);
 	if (sieve->refine == RQL_SIEVE_MATRIX)
 		rql_strbuf_printf(out, ", interval = %u, spacing = %u, encoding = %s", sieve->interval, sieve->spacing,
 		                  sieve->by_value ? "values" : "ranks");

@@ -7,6 +7,7 @@
 #include "device/kernel.glsl"
 #include "method/group/group_kernels.h"
 #include "primitive/shaders/average.glsl"
+#include "primitive/shaders/halves.glsl"
 #include "primitive/shaders/ordered.glsl"
 #include "primitive/shaders/words.glsl"
 layout(local_size_x_id = 0) in;
@@ -27,15 +28,34 @@ uint64_t part_at(uint group)
 	return args.fields != 0ul ? uint64_t(RQL_U32(args.fields, code)) : code + 1ul;
 }
 
+u64vec2 fields_at(uint64_t from, uint group, bool wide)
+{
+	return wide ? u64vec2(RQL_U64(from, uint64_t(group) * 2ul), RQL_U64(from, uint64_t(group) * 2ul + 1ul))
+	            : u64vec2(RQL_U64(from, group), 0ul);
+}
+
 // The sum of the values, of which `count` are there: what the fields are less than them comes once for each.
 u64vec2 sum_at(uint group, uint64_t count)
 {
-	bool wide = (args.kind & RQL_GROUP_FIELD_WIDE) != 0u;
-	u64vec2 fields = wide ? u64vec2(RQL_U64(args.from, uint64_t(group) * 2ul), RQL_U64(args.from, uint64_t(group) * 2ul + 1ul))
-	                      : u64vec2(RQL_U64(args.from, group), 0ul);
 	u64vec2 before = rql_times(args.before, count);
 	before.y += args.before_high * count;
-	return rql_plus(fields, before);
+	return rql_plus(fields_at(args.from, group, (args.kind & RQL_GROUP_FIELD_WIDE) != 0u), before);
+}
+
+// ... of lower halves, which are as many.
+u64vec2 lower_at(uint group, uint64_t count)
+{
+	u64vec2 before = rql_times(args.power, count);
+	before.y -= (args.power >> 63) * count;
+	return rql_plus(fields_at(args.fields, group, (args.kind & RQL_GROUP_FIELD_LOW_WIDE) != 0u), before);
+}
+
+uint64_t half_at(uint group, uint64_t count)
+{
+	u64vec2 sum = sum_at(group, count);
+	if ((args.kind & RQL_GROUP_FIELD_OF_TWO) != 0u)
+		sum = rql_whole(sum, lower_at(group, count));
+	return (args.kind & 0xffu) == RQL_GROUP_FIELD_UPPER ? rql_upper_half(sum) : rql_lower_half(sum);
 }
 
 uint64_t real_field(uint64_t bits)
@@ -63,6 +83,8 @@ uint64_t field_at(uint group)
 		return 0ul;
 	if (kind == RQL_GROUP_FIELD_SUM)
 		return sum_at(group, count).x - args.less;
+	if (kind == RQL_GROUP_FIELD_UPPER || kind == RQL_GROUP_FIELD_LOWER)
+		return half_at(group, count) - args.less;
 	if (kind == RQL_GROUP_FIELD_AVERAGE)
 		return average_at(group, count);
 	uint64_t word = RQL_U64(args.from, group);

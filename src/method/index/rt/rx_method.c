@@ -36,12 +36,14 @@ static struct rql_prepared *prepared_of(const struct rql_stage *stage)
 }
 
 /* ---- what it can do ---- */
-/* Values that leave 64 bits no scan on a GPU reads; so no key is a prefix here. */
+/* Values that leave 64 bits no scan on a GPU reads, nor UHUGEINTs; so no key is a prefix here. */
 static const struct rql_index_of *index_of(const struct rql_request *request, uint32_t column)
 {
 	for (uint32_t i = 0; i < request->index_count && column != RQL_NONE; i++) {
 		const struct rql_index_of *of = &request->indexes[i];
-		if (rql_rx_form(of->form) && of->column == column && !request->snapshot->columns[column].wide)
+		const struct rql_store_column *stored = &request->snapshot->columns[column];
+		if (rql_rx_form(of->form) && of->column == column && !stored->wide &&
+		    !rql_index_is_lowered(stored->kind, stored->type))
 			return of;
 	}
 	return NULL;

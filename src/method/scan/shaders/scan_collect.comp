@@ -14,6 +14,7 @@ layout(local_size_x_id = 0) in;
 #include "method/scan/shaders/scan_rows.glsl"
 #include "method/scan/shaders/scan_entry.glsl"
 #include "primitive/shaders/average.glsl"
+#include "primitive/shaders/halves.glsl"
 
 layout(push_constant, scalar) uniform Args { rql_scan_collect_args args; };
 layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer Wanted { rql_scan_wanted_args v; };
@@ -130,19 +131,30 @@ u64vec2 wide_of(uint64_t at, uint word)
 	return value;
 }
 
+u64vec2 sum_of(uint64_t at, uint word, bool wide)
+{
+	if (wide)
+		return wide_of(at, word);
+	uint64_t low = word_of(at, word);
+	return u64vec2(low, (low & SIGN) != 0ul ? ~0ul : 0ul);
+}
+
+// A half of a sum, or of sums of both halves: what the lower ones have beyond their bits is carried.
+uint64_t half_of(rql_scan_group_column c, uint64_t at)
+{
+	u64vec2 sum = sum_of(at, c.word, (c.null_key & RQL_SCAN_AVERAGE_WIDE) != 0ul);
+	if ((c.null_key & RQL_SCAN_HALF_OF_TWO) != 0ul)
+		sum = rql_whole(sum, sum_of(at, uint(c.stride), (c.null_key & RQL_SCAN_HALF_LOW_WIDE) != 0ul));
+	return c.kind == RQL_SCAN_KEY_UPPER ? rql_upper_half(sum) : rql_lower_half(sum);
+}
+
 // Its bits. The sum is there, so that the count is not 0.
 uint64_t average_of(rql_scan_group_column c, uint64_t at)
 {
 	uint64_t count = word_of(at, uint(c.stride));
 	if (c.kind == RQL_SCAN_KEY_REAL_AVERAGE)
 		return rql_real_average(word_of(at, c.word), count);
-	u64vec2 sum;
-	if ((c.null_key & RQL_SCAN_AVERAGE_WIDE) != 0ul) {
-		sum = wide_of(at, c.word);
-	} else {
-		sum.x = word_of(at, c.word);
-		sum.y = (sum.x & SIGN) != 0ul ? ~0ul : 0ul;
-	}
+	u64vec2 sum = sum_of(at, c.word, (c.null_key & RQL_SCAN_AVERAGE_WIDE) != 0ul);
 	return rql_average(sum, count, c.key_count, (c.null_key & RQL_SCAN_AVERAGE_NARROW) != 0ul ? 53u : 64u);
 }
 
@@ -155,6 +167,8 @@ uint64_t field_of(rql_scan_group_column c, u64vec2 number, uint64_t at)
 	}
 	if (c.valid != RQL_SCAN_NO_WORD && word_of(at, c.valid) == 0ul)
 		return 0ul;
+	if (c.kind == RQL_SCAN_KEY_UPPER || c.kind == RQL_SCAN_KEY_LOWER)
+		return half_of(c, at) - c.less;
 	bool average = c.kind == RQL_SCAN_KEY_AVERAGE || c.kind == RQL_SCAN_KEY_REAL_AVERAGE;
 	uint64_t word = average ? average_of(c, at) : word_of(at, c.word);
 	if (c.kind == RQL_SCAN_KEY_INTEGER)

@@ -23,6 +23,7 @@
 #extension GL_KHR_memory_scope_semantics : require
 #include "device/kernel.glsl"
 layout(local_size_x_id = 0) in; // before gl_WorkGroupSize is used, or it is 1 there
+#include "method/rows_kernels.h"
 #include "method/scan/shaders/scan_rows.glsl"
 #include "method/scan/shaders/scan_values.glsl"
 #include "method/scan/shaders/scan_numbers.glsl"
@@ -44,6 +45,7 @@ layout(constant_id = 13) const uint KEPT_PARAMS = 1u; // that stay in registers
 layout(constant_id = 14) const uint KEPT_HEADS = 1u;
 layout(constant_id = 15) const uint SECOND_ROWS = 0u; // AHEAD + 1: rows that passed are tested before they are taken
 layout(constant_id = 16) const bool UNCOUNTED = false; // a group's rows need not be counted, it is enough that there are some
+layout(constant_id = 17) const bool LISTS = false; // ROWS come in as lists; an item is a block of the snapshot
 
 layout(push_constant, scalar) uniform Args { rql_scan_args args; };
 
@@ -702,33 +704,102 @@ uint tiles_of_item()
 	return RQL_SCAN_BLOCK_WORDS / WORDS / gl_SubgroupSize;
 }
 
+uint bits_of(uvec4 mask)
+{
+	ivec4 counts = bitCount(mask);
+	return uint(counts.x + counts.y + counts.z + counts.w);
+}
+
+// ---- ROWS as lists ----
+// A lane takes a quarter of a block's list at once, 16 bytes, so that a tile of 32 lanes is eight blocks.
+
+uint64_t quarter_at(uint quarter)
+{
+	return args.under + uint64_t(args.lists) * RQL_SCAN_LISTS_STEP + uint64_t(quarter) * (RQL_ROWS_LIST_BYTES / 4u);
+}
+
+// The rows of a quarter, two in a word, from the lowest half on; count: those that the block has, whose entry of row 0
+// is `entry`. Its number of rows and the list are on their way together.
+uvec4 listed_rows(uint quarter, out uint entry, out uint count)
+{
+	entry = quarter / 4u << 12;
+	count = 0u;
+	if (quarter >= args.item_count * 4u)
+		return uvec4(0u);
+	uvec4 rows = ScanU32x4(quarter_at(quarter)).v;
+	uint there = ScanU32(args.items + uint64_t(quarter / 4u) * args.item_bytes).v;
+	[[unroll]] for (uint w = 0u; w < 4u; w++) // LIST_END and LIST_BITMAP are no rows
+		count += uint((rows[w] & 0xffffu) < there) + uint(rows[w] >> 16 < there);
+	return rows;
+}
+
+// Puts them into the list, as put_rows does.
+void put_listed(inout uvec4 rows, uint entry, inout uint rank, uint stop, uint to)
+{
+	for (; rank < stop; rank++) {
+		scan_list[to + rank] = entry | rows.x & 0xffffu;
+		rows = rows >> 16 | uvec4(rows.yzw, 0u) << 16;
+	}
+}
+
+// The subgroup's next tile of a block whose rows are in its bitmap, from its n-th tile on; `tiles`: there is none. These
+// tiles are dealt out, neighbours to different workgroups: where there are few such blocks, they lie together.
+uint next_full_tile(uint workgroup, uint tiles, inout uint n)
+{
+	uint size = gl_SubgroupSize, per_item = tiles_of_item(), step = args.groups * gl_NumSubgroups;
+	uint own = gl_SubgroupID * args.groups + workgroup;
+	for (; own + n * step < tiles; n += size) {
+		uint tile = own + (n + lane_of()) * step;
+		bool full = false;
+		if (tile < tiles)
+			full = (ScanU32(quarter_at(tile / per_item * 4u)).v & 0xffffu) == RQL_ROWS_LIST_BITMAP;
+		uvec4 found = subgroupBallot(full);
+		if (subgroupBallotBitCount(found) != 0u) {
+			n += subgroupBallotFindLSB(found) + 1u;
+			return own + (n - 1u) * step;
+		}
+	}
+	return tiles;
+}
+
 // Rows that passed are closed up in a list which outlives the tile, so that the second stage nearly always has a row for
-// every lane, however few of a tile pass.
+// every lane, however few of a tile pass. LISTS: tiles of lists come first, then those of bitmaps.
 void take_tiles(uint workgroup)
 {
 	uint lane = lane_of(), size = gl_SubgroupSize, per_item = tiles_of_item();
 	uint list_at = gl_SubgroupID * size * (LIST_ROWS + SECOND_ROWS), second_at = list_at + size * LIST_ROWS;
 	uint masks_at = gl_SubgroupID * size * WORDS, capacity = size * LIST_ROWS, batch = size * AHEAD;
-	uint tiles = args.item_count * per_item, held = 0u, waiting = 0u;
-	for (uint tile = tile_of(workgroup, gl_SubgroupID);; tile = draw_tile(workgroup)) {
-		bool more = tile < tiles; // else the lists are emptied
+	uint tiles = args.item_count * per_item, held = 0u, waiting = 0u, full = 0u;
+	bool listed = LISTS;
+	for (uint tile = tile_of(workgroup, gl_SubgroupID);;) {
+		if (listed && tile * size >= args.item_count * 4u) {
+			listed = false;
+			tile = next_full_tile(workgroup, tiles, full);
+		}
+		bool more = listed || tile < tiles; // else the lists are emptied
 		uint index = tile / per_item, first = tile % per_item * size * LANE_ROWS;
+		uint entry = index << 12 | first + lane * LANE_ROWS, count = 0u;
 		uint64_t item = args.items + uint64_t(index) * args.item_bytes;
 		uvec4 mask = uvec4(0u);
-		if (more)
+		if (listed)
+			mask = listed_rows(tile * size + lane, entry, count);
+		else if (more)
 			mask = test_chunk(item, tile % per_item * size + lane);
-		ivec4 counts = bitCount(mask);
-		uint count = uint(counts.x + counts.y + counts.z + counts.w);
+		if (!listed)
+			count = bits_of(mask);
 		uint end = subgroupInclusiveAdd(count), rank = end - count, base = 0u, total = subgroupShuffle(end, size - 1u);
-		uint entry = index << 12 | first + lane * LANE_ROWS;
-		bool dense = total * 4u >= size * LANE_ROWS * 3u; // nearly all of them: each as it stands
+		bool dense = !listed && total * 4u >= size * LANE_ROWS * 3u; // nearly all of them: each as it stands
 		if (dense)
 			[[unroll]] for (uint w = 0u; w < WORDS; w++)
 				scan_masks[masks_at + lane * WORDS + w] = mask[w];
 		do {
 			uint n = size * LANE_ROWS, from = list_at, added = dense ? total : min(capacity - held, total - base);
 			if (!dense) {
-				put_rows(mask, entry, rank, min(end, base + added), list_at + held - base);
+				uint stop = min(end, base + added), to = list_at + held - base;
+				if (listed)
+					put_listed(mask, entry, rank, stop, to);
+				else
+					put_rows(mask, entry, rank, stop, to);
 				held += added;
 				next_entries(more, list_at, second_at, held, waiting, from, n);
 			}
@@ -744,6 +815,7 @@ void take_tiles(uint workgroup)
 		} while (base < total || (SECOND_ROWS != 0u && (held >= batch || (!more && held + waiting != 0u))));
 		if (!more)
 			break;
+		tile = !LISTS || listed ? draw_tile(workgroup) : next_full_tile(workgroup, tiles, full);
 	}
 }
 

@@ -21,7 +21,7 @@ shared uint sums[256];
 
 rql_scan_make_column column_at(uint i)
 {
-	return MakeColumn(args.columns + uint64_t(i) * 40ul).v;
+	return MakeColumn(args.columns + uint64_t(i) * 48ul).v;
 }
 
 uint64_t field_at(rql_scan_make_column c, uint64_t row)
@@ -39,6 +39,11 @@ bool key_place(uint64_t row, out uint64_t place, out bool absent)
 	for (uint k = 0u; k < KEYS; k++) {
 		rql_scan_make_column c = column_at(k);
 		uint64_t field = field_at(c, row), at = field + c.first;
+		if (c.places != 0ul) {
+			uint named = RQL_U32(c.places, field);
+			at = uint64_t(named) - 1ul; // 0: beyond all places
+			field = named == ~0u ? 0ul : 1ul;
+		}
 		absent = absent || field == 0ul;
 		within = within && at < c.count;
 		place += at * c.stride;

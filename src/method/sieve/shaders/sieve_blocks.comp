@@ -2,8 +2,8 @@
 // wrong are rows that lie side by side in the order of the block's keys. So nothing is read that is thrown away: no row of
 // another bin, and no sector of 32 bytes for a single key.
 //
-// Floor, in bytes a row: 1/8 for each vector and for the bitmap, 6 for a row between a bound and its vector, and a sector
-// in each block for where these begin. What is read depends on nothing but the bounds.
+// Floor, in bytes a row: 1/8 for each vector and for the bitmap (1/64 for lists), 6 for a row between a bound and its
+// vector, and a sector in each block for where these begin. What is read depends on nothing but the bounds.
 //
 // A block is little work behind three waits for memory, so what counts is how many blocks are on their way: few
 // registers, little shared memory, little code. Vectors and runs of all tests are loaded into registers first; then one
@@ -17,6 +17,8 @@ layout(constant_id = 1) const bool COUNTING = false;
 #include "method/sieve/shaders/sieve_spans.glsl"
 layout(constant_id = 2) const uint ASKS = RQL_SIEVE_BLOCKS_ANY; // the most that a test asks for
 layout(constant_id = 3) const uint TESTS = RQL_SIEVE_BLOCK_TESTS; // that are taken together
+layout(constant_id = 4) const bool LISTS = false;
+#include "method/sieve/shaders/sieve_rows.glsl"
 
 layout(push_constant, scalar) uniform Args { rql_sieve_blocks_args args; };
 layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer SieveOpens { rql_sieve_kernel_opens v; };
@@ -258,7 +260,6 @@ void main()
 		wait();
 		rows = put_opens(opens, block, count, passed, rows);
 	}
-	SieveRows(args.rows + (uint64_t(part.place) + id) * RQL_SIEVE_LANE_BYTES).v = rows;
-	note_bytes(RQL_SIEVE_LANE_BYTES);
+	put_rows(rows, true, uint64_t(part.place) + id, args.rows, args.lists, args.counts);
 	put_counts(args.counts, 0u);
 }

@@ -7,7 +7,6 @@
 layout(buffer_reference, scalar, buffer_reference_align = 4) readonly buffer SievePart { rql_sieve_kernel_part v; };
 layout(buffer_reference, scalar, buffer_reference_align = 4) readonly buffer SieveSpan { rql_sieve_kernel_span v; };
 layout(buffer_reference, scalar, buffer_reference_align = 16) readonly buffer SieveWords { uvec4 v; };
-layout(buffer_reference, scalar, buffer_reference_align = 16) writeonly buffer SieveRows { uvec4 v; };
 
 uvec4 vector_at(const rql_sieve_kernel_test t, uint number, uint lane)
 {
