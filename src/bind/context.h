@@ -23,6 +23,7 @@ struct rql_settings {
 	uint32_t disabled_methods; /* bit i: rql_methods()[i] is off (rayql_enable_<method> = off) */
 	bool force;                /* rayql_force = on: take the best RayQL plan even when the host looks cheaper */
 	bool force_rows;           /* rayql_force = rows: the same, under ROWS wherever a method gives some */
+	bool force_pairs;          /* rayql_force = pairs: the same, and pairs of joins by a method wherever one gives them */
 	bool auto_columns;         /* rayql_auto_columns = on: plans may ask for columns to be loaded */
 	bool timing;               /* rayql_device_timing = on: runs measure their time on the device */
 };
@@ -73,6 +74,8 @@ struct rql_plan_context {
 	/* Are `bytes` more to be had there under rayql_device_memory_limit? *why: in arena. */
 	bool (*device_fits)(void *state, struct rql_device *device, uint64_t bytes, struct rql_arena *arena,
 	                    const char **why);
+	/* How many are. */
+	uint64_t (*device_room)(void *state, struct rql_device *device);
 	/* Makes room for `missing` bytes of `bytes` that somebody will need there: gives up columns that no plan uses and that
 	 * nobody wanted `since` then (rql_now_ns), else what a plan of the session keeps for its next run, the one that was
 	 * used longest ago. False: there is nothing to give up, or without all of it there would be no room for `bytes`
@@ -90,7 +93,9 @@ static inline struct rql_flow rql_plan_flow(const struct rql_plan_context *ctx, 
 	                         .progress = progress,
 	                         .pool = ctx->devices->device[0].pool,
 	                         .simd = ctx->devices->device[0].simd,
-	                         .budget = ctx->budget};
+	                         .budget = ctx->budget,
+	                         .device_room = ctx->device_room,
+	                         .device_state = ctx->load_state};
 }
 
 #endif

@@ -182,6 +182,7 @@ struct rql_plan_context rql_session_context(struct rql_session *s)
 		.devices_open = rql_devices_opened,
 		.device_failure = rql_device_failure,
 		.device_fits = rql_device_fits,
+		.device_room = rql_device_room,
 		.device_make_room = rql_device_make_room,
 	};
 }

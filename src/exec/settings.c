@@ -42,7 +42,8 @@ static const struct {
 		{"rayql_device_memory_limit",
          "Memory of each GPU that structures may take: 'auto' (80 % of what is free), '8GB', '50%'"},
 	[SETTING_FORCE] = {"rayql_force", "Take the best RayQL plan even when DuckDB looks cheaper ('rows': also rows of "
-	                                      "indexes and sieves wherever they answer a condition)"},
+	                                      "indexes and sieves wherever they answer a condition; 'pairs': also joins of "
+	                                      "rows in host memory on a GPU wherever one can)"},
 	[SETTING_COLUMNS] = {"rayql_auto_columns", "Load the columns that queries use into memory, within rayql_memory_limit"},
 	[SETTING_MEMORY] = {"rayql_memory_limit", "Bytes that the structures of the database may take ('8GB', '50%')"},
 	[SETTING_THREADS] = {"rayql_threads", "Threads of RayQL's own work; given when the database is opened"},
@@ -257,11 +258,12 @@ static rql_status set_memory(struct rql_session *s, const char *value, struct rq
 
 static rql_status set_force(struct rql_session *s, const char *value, struct rql_error *err)
 {
-	bool on, rows = strcasecmp(value, "rows") == 0;
-	if (!rows && !parse_bool(value, &on))
-		return bad_value("rayql_force", value, "on, off or rows", err);
-	s->settings.force = rows || on;
+	bool on = true, rows = strcasecmp(value, "rows") == 0, pairs = strcasecmp(value, "pairs") == 0;
+	if (!rows && !pairs && !parse_bool(value, &on))
+		return bad_value("rayql_force", value, "on, off, rows or pairs", err);
+	s->settings.force = on;
 	s->settings.force_rows = rows;
+	s->settings.force_pairs = pairs;
 	return RQL_OK;
 }
 
@@ -397,7 +399,7 @@ static void fixed_row(const struct rql_session *s, uint32_t i, struct rql_settin
 		break;
 	case SETTING_FORCE:
 		snprintf(out->value, sizeof out->value, "%s",
-		         s->settings.force_rows ? "rows" : s->settings.force ? "on" : "off");
+		         s->settings.force_rows ? "rows" : s->settings.force_pairs ? "pairs" : s->settings.force ? "on" : "off");
 		break;
 	case SETTING_MEMORY: {
 		char text[32];

@@ -11,7 +11,7 @@
 
 /* ---- pairs ---- */
 
-static rql_status add_room(struct joining *j, struct pairs *p, uint64_t more, struct rql_error *err)
+rql_status rql_join_add_room(struct joining *j, struct pairs *p, uint64_t more, struct rql_error *err)
 {
 	uint64_t room = p->room ? 2 * p->room : 4096;
 	while (room < p->count + more)
@@ -36,18 +36,7 @@ static rql_status add_room(struct joining *j, struct pairs *p, uint64_t more, st
 	return RQL_OK;
 }
 
-static inline bool is_found(const struct joining *j, uint32_t row)
-{
-	return atomic_load_explicit(&j->found[row >> 6], memory_order_relaxed) >> (row & 63) & 1;
-}
-
-static inline void mark_found(struct joining *j, uint32_t row)
-{
-	if (!is_found(j, row))
-		atomic_fetch_or_explicit(&j->found[row >> 6], UINT64_C(1) << (row & 63), memory_order_relaxed);
-}
-
-static rql_status two_partners(struct rql_error *err)
+rql_status rql_join_two_partners(struct rql_error *err)
 {
 	return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "a subquery gives more than one row");
 }
@@ -58,14 +47,14 @@ static rql_status take(struct joining *j, struct pairs *p, struct pair_room *roo
 {
 	bool *hit = &room->hit[probe - first];
 	if (j->single && (count > 1 || *hit))
-		return two_partners(err);
+		return rql_join_two_partners(err);
 	for (uint32_t i = 0; j->found && i < count; i++)
-		mark_found(j, build[i]);
+		rql_join_mark_found(j, build[i]);
 	*hit = true;
 	if (j->wants != WANT_PAIRS)
 		return RQL_OK;
 	if (p->room - p->count < count)
-		RQL_TRY(add_room(j, p, count, err));
+		RQL_TRY(rql_join_add_room(j, p, count, err));
 	for (uint32_t i = 0; i < count; i++) {
 		p->probe[p->count] = probe;
 		p->build[p->count++] = build[i];
@@ -97,19 +86,25 @@ static rql_status show_candidates(const struct joining *j, struct pair_room *roo
 	return RQL_OK;
 }
 
-static rql_status test_candidates(struct joining *j, struct pairs *p, struct pair_room *room, uint64_t first,
-                                  unsigned worker, struct rql_error *err)
+rql_status rql_join_test(struct joining *j, struct pair_room *room, unsigned worker, uint64_t *live, struct rql_error *err)
 {
-	uint64_t live[RQL_VECTOR_WORDS];
 	uint32_t numbers[RQL_VECTOR_ROWS], left, n = room->count;
-	if (!n)
-		return RQL_OK;
 	for (uint32_t i = 0; i < n; i++)
 		numbers[i] = i;
 	for (uint32_t w = 0; w < RQL_VECTOR_WORDS; w++)
 		live[w] = n >= (w + 1) * 64 ? ~UINT64_C(0) : n > w * 64 ? (UINT64_C(1) << (n & 63)) - 1 : 0;
 	RQL_TRY(show_candidates(j, room, err));
-	RQL_TRY(rql_evaluator_filter(j->rest, &room->set, worker, numbers, n, live, &left, err));
+	return rql_evaluator_filter(j->rest, &room->set, worker, numbers, n, live, &left, err);
+}
+
+static rql_status test_candidates(struct joining *j, struct pairs *p, struct pair_room *room, uint64_t first,
+                                  unsigned worker, struct rql_error *err)
+{
+	uint64_t live[RQL_VECTOR_WORDS];
+	const uint32_t n = room->count;
+	if (!n)
+		return RQL_OK;
+	RQL_TRY(rql_join_test(j, room, worker, live, err));
 	for (uint32_t w = 0; w < (n + 63) / 64; w++)
 		for (uint64_t bits = live[w]; bits; bits &= bits - 1) {
 			uint32_t i = w * 64 + (uint32_t)__builtin_ctzll(bits);
@@ -149,7 +144,7 @@ static rql_status take_pairs(struct joining *j, struct pairs *p, const struct rq
 {
 	const struct rql_key_side *side = &j->words.sides[1];
 	if (p->room - p->count < n)
-		RQL_TRY(add_room(j, p, n, err));
+		RQL_TRY(rql_join_add_room(j, p, n, err));
 	uint32_t *probe = p->probe + p->count, *build = p->build + p->count, count = 0;
 	for (uint32_t i = 0; i < n; i++) {
 		probe[count] = (uint32_t)(at + i);
@@ -229,7 +224,7 @@ static rql_status take_alone(struct joining *j, struct pairs *p, const struct pa
 		if (room->hit[i] != wanted)
 			continue;
 		if (p->count == p->room)
-			RQL_TRY(add_room(j, p, 1, err));
+			RQL_TRY(rql_join_add_room(j, p, 1, err));
 		p->probe[p->count] = (uint32_t)(first + i);
 		if (p->build)
 			p->build[p->count] = RQL_NO_ROW;
@@ -238,7 +233,7 @@ static rql_status take_alone(struct joining *j, struct pairs *p, const struct pa
 	return RQL_OK;
 }
 
-static rql_status room_for(struct joining *j, unsigned worker, struct rql_error *err)
+rql_status rql_join_room_for(struct joining *j, unsigned worker, struct rql_error *err)
 {
 	if (j->rooms[worker])
 		return RQL_OK;
@@ -270,7 +265,7 @@ static rql_status join_morsel(void *state, uint64_t first, uint64_t rows, unsign
 {
 	struct joining *j = state;
 	struct pairs *p = &j->morsels[first / RQL_MORSEL_ROWS];
-	RQL_TRY(room_for(j, worker, err));
+	RQL_TRY(rql_join_room_for(j, worker, err));
 	struct pair_room *room = j->rooms[worker];
 	memset(room->hit, 0, rows * sizeof *room->hit);
 	room->count = 0;
@@ -289,7 +284,7 @@ static uint64_t count_build(const struct joining *j, bool wanted)
 {
 	uint64_t n = 0;
 	for (uint64_t i = 0; i < j->sides[j->build]->rows; i++)
-		n += is_found(j, (uint32_t)i) == wanted;
+		n += rql_join_is_found(j, (uint32_t)i) == wanted;
 	return n;
 }
 
@@ -314,7 +309,7 @@ static rql_status gather(struct joining *j, uint64_t *count, uint32_t **probe, u
 			memcpy(*build + at, j->morsels[m].build, j->morsels[m].count * sizeof **build);
 	}
 	for (uint64_t i = 0; own && i < j->sides[j->build]->rows; i++)
-		if (is_found(j, (uint32_t)i) == wanted) {
+		if (rql_join_is_found(j, (uint32_t)i) == wanted) {
 			(*probe)[at] = RQL_NO_ROW;
 			(*build)[at++] = (uint32_t)i;
 		}
@@ -474,6 +469,12 @@ static void choose(struct joining *j)
 	bool left_only = j->rel->join == RQL_JOIN_MARK || j->rel->join == RQL_JOIN_SINGLE;
 	j->build = j->keys.range.found ? j->keys.range.points : !left_only && j->sides[0]->rows < j->sides[1]->rows ? 0 : 1;
 	j->wants = j->build ? kinds[k].left_looks_up : kinds[k].right_looks_up;
+	/* Partitions take a table of any size: rows that are kept look up, so that of pairs only they are asked for. */
+	j->by_pairs = rql_join_by_pairs(j);
+	if (j->by_pairs && (j->wants == WANT_BUILD_HITS || j->wants == WANT_BUILD_MISSES)) {
+		j->build = !j->build;
+		j->wants = j->wants == WANT_BUILD_HITS ? WANT_HITS : WANT_MISSES;
+	}
 	j->keep_probe = kinds[k].keep[!j->build];
 	j->keep_build = kinds[k].keep[j->build];
 	j->single = j->rel->join == RQL_JOIN_SINGLE;
@@ -495,7 +496,7 @@ static rql_status prepare(struct joining *j)
 	RQL_TRY(rql_keys_make(j->r, &j->words));
 	if (j->keys.range.found)
 		RQL_TRY(rql_range_open(j));
-	if (j->keys.key_count || !j->keys.range.found)
+	if (!j->by_pairs && (j->keys.key_count || !j->keys.range.found))
 		RQL_TRY(rql_key_table_make(j->r, &j->words.sides[0], j->words.bits, &j->table));
 	if (j->keys.range.found)
 		RQL_TRY(rql_range_make(j));
@@ -506,8 +507,8 @@ static rql_status prepare(struct joining *j)
 		RQL_TRY(RQL_SCRATCH(j->r, j->hit, probes));
 	if (!(j->rooms = RQL_NEW_ARRAY(j->r->arena, struct pair_room *, rql_running_threads(j->r))))
 		return rql_error_memory(j->r->err, 0, "the rows of a join");
-	j->plain = !j->by_index && (j->ranged ? j->asof : j->table.unique) && j->wants == WANT_PAIRS && !j->keep_probe &&
-	           !j->keep_build && !j->keys.rest_count;
+	j->plain = !j->by_index && !j->by_pairs && (j->ranged ? j->asof : j->table.unique) && j->wants == WANT_PAIRS &&
+	           !j->keep_probe && !j->keep_build && !j->keys.rest_count;
 	if (!j->keys.rest_count)
 		return RQL_OK;
 	if (!(both.vectors = RQL_NEW_ARRAY(j->r->arena, struct rql_vector, both.vector_count)))
@@ -545,7 +546,9 @@ void rql_join_close(struct joining *j)
 static rql_status look_up_all(struct joining *j, struct rql_rowset *out)
 {
 	uint64_t probes = j->sides[!j->build]->rows;
-	if (!rql_range_pairs_known(j))
+	if (j->by_pairs)
+		RQL_TRY(rql_join_pairs_run(j));
+	else if (!rql_range_pairs_known(j))
 		RQL_TRY(rql_morsels_run(j->r, probes, join_morsel, j));
 	return j->wants == WANT_MARK ? place_mark(j, out) : place(j, out);
 }

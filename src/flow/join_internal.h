@@ -39,6 +39,7 @@ struct joining {
 	struct rql_vector point;     /* the value */
 	struct rql_vector bounds[2]; /* of the rows that look up */
 	bool asof;                   /* of the rows in range the nearest */
+	bool by_pairs;               /* a method finds the pairs: there is no table */
 	struct rql_evaluator *rest; /* NULL: no further conditions */
 	struct pair_room **rooms;   /* [threads] */
 	struct pairs *morsels;
@@ -59,6 +60,13 @@ struct pair_room {
 /* ---- join.c: r and rel are set; what can be found in the table or the range is known then. Close in any case. ---- */
 rql_status rql_join_open(struct joining *j, struct rql_rowset *inputs) RQL_MUST_CHECK;
 void rql_join_close(struct joining *j);
+
+/* ---- join_pairs.c: a method has the pairs (rql_running.pairs) ---- */
+
+/* Can it find them? Not for ranges, and without rows there is nothing to find. */
+bool rql_join_by_pairs(const struct joining *j);
+/* All pairs, in the first morsel's list. After prepare. */
+rql_status rql_join_pairs_run(struct joining *j) RQL_MUST_CHECK;
 
 /* ---- join_range.c ---- */
 
@@ -99,6 +107,23 @@ rql_status rql_index_range_find(const struct joining *j, uint64_t least, uint64_
 uint64_t rql_index_range_count(const struct joining *j, uint64_t least, uint64_t greatest);
 
 /* ---- join.c ---- */
+
+rql_status rql_join_add_room(struct joining *j, struct pairs *p, uint64_t more, struct rql_error *err) RQL_MUST_CHECK;
+rql_status rql_join_two_partners(struct rql_error *err) RQL_MUST_CHECK;
+static inline bool rql_join_is_found(const struct joining *j, uint32_t row)
+{
+	return atomic_load_explicit(&j->found[row >> 6], memory_order_relaxed) >> (row & 63) & 1;
+}
+static inline void rql_join_mark_found(struct joining *j, uint32_t row)
+{
+	if (!rql_join_is_found(j, row))
+		atomic_fetch_or_explicit(&j->found[row >> 6], UINT64_C(1) << (row & 63), memory_order_relaxed);
+}
+/* Of a worker, made on first need. */
+rql_status rql_join_room_for(struct joining *j, unsigned worker, struct rql_error *err) RQL_MUST_CHECK;
+/* Which of the room's candidates, one or more, pass the further conditions: live[RQL_VECTOR_WORDS]. */
+rql_status rql_join_test(struct joining *j, struct pair_room *room, unsigned worker, uint64_t *live,
+                         struct rql_error *err) RQL_MUST_CHECK;
 
 /* rows[i]: the rows that row at + i of the other side finds in the table, or in the range. Not by an index. */
 void rql_join_find(const struct joining *j, uint64_t at, uint32_t n, struct rql_key_rows *rows);

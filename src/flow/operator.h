@@ -38,6 +38,16 @@ struct rql_leaf_scan {
 	const struct rql_rows_block *selection; /* rows themselves are wanted (bind/block/block.h); NULL: groups and aggregates */
 };
 
+/* A method that gives the PAIRS of a NATIVE join, whose sides lie in the host's memory. */
+struct rql_pairs_offer {
+	const struct rql_rel *of;
+	const struct rql_method *method;
+	struct rql_prepared *prepared;
+	struct rql_device *device;
+	struct rql_cost cost;
+	struct rql_pairs_offer *next; /* of the plan's */
+};
+
 /* A node of the host's plan whose rows a method gives. */
 struct rql_leaf {
 	const struct rql_rel *rel;
@@ -84,6 +94,7 @@ struct rql_operator {
 	const struct rql_leaf *leaf;  /* METHOD */
 	uint32_t input_count;         /* NATIVE: one for each child of rel */
 	struct rql_operator **inputs;
+	const struct rql_pairs_offer *pairs; /* NATIVE joins: who finds the pairs; NULL: the CPU does */
 	uint32_t instead_count;       /* HOST: nodes below rel in whose place others are written */
 	const struct rql_alternative *instead;
 	bool reads_tables;            /* HOST: tables are read, not inputs alone */

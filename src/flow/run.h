@@ -33,6 +33,7 @@ struct rql_run_profile {
 		uint64_t rows; /* that came out */
 		double ns;     /* its own work, without that of its inputs */
 		double device_ns;
+		struct rql_moved moved; /* of a join whose pairs a method has found */
 	} part[RQL_MEASURED_MAX];
 	/* A GPU's passes, in the order in which they ran. */
 	uint32_t pass_count;
@@ -55,6 +56,9 @@ struct rql_flow {
 	struct rql_pool *pool;         /* the CPU's threads; NULL: the calling one alone */
 	enum rql_simd simd;
 	struct rql_budget *budget; /* of rows between operators; NULL: none */
+	/* Bytes that are to be had of a device's memory; NULL: nothing is. */
+	uint64_t (*device_room)(void *state, struct rql_device *device);
+	void *device_state;
 	/* [RQL_POINTS_MOST], of plans of one leaf that takes them: values of its points, NULL where they keep the plan's. May be
 	 * NULL itself. */
 	const struct rql_value *const *points;

@@ -513,3 +513,13 @@ bool rql_host_option_is(struct rql_host_con *con, const char *name, const char *
 	free(have);
 	return same;
 }
+
+char *rql_host_temporary_folder(struct rql_host_con *con)
+{
+	char *folder = host_option(con->context, "temp_directory"), *most = host_option(con->context, "max_temp_directory_size");
+	const bool none = !folder || !*folder || (most && *most == '0');
+	free(most);
+	if (none)
+		free(folder);
+	return none ? NULL : folder;
+}

@@ -87,8 +87,9 @@ static inline uint64_t rql_columns_field(const struct rql_columns_port *port, ui
 {
 	return port->room * rql_form_offset(port->form, column);
 }
-/* There is no port of PAIRS: a join (request.h, rql_pair) writes the columns that are read above while it holds a pair in
- * registers. A list of pairs would be 8 bytes written and read again for each, and a gather at any place for each column.
+/* On a device there are no PAIRS: a join (request.h, rql_pair) writes the columns that are read above while it holds a pair
+ * in registers. A list of pairs would be 8 bytes written and read again for each, and a gather at any place for each column.
+ * Of sides in the host's memory they are put out by the run itself (stage.h, rql_run_sides).
  * The CPU makes maps with payloads of `keyed` rows (below); a GPU gives them as MAP. They lie on devices by themselves
  * (scan/scan_map.h). */
 
@@ -116,6 +117,13 @@ static inline void rql_drawn_add(struct rql_drawn *sum, const struct rql_drawn *
 	sum->bytes += more->bytes;
 	sum->image_bytes += more->image_bytes;
 }
+/* What a join of sides in the host's memory moved. */
+struct rql_moved {
+	uint64_t partitions, passes;    /* pairs of them that were joined; of partitioning, at most */
+	uint64_t in_bytes, out_bytes;   /* over the link */
+	uint64_t spilled_bytes;         /* to a temporary file */
+	uint64_t device_peak, host_peak; /* bytes: of the device's memory; of partitions in the host's */
+};
 struct rql_port {
 	enum rql_port_kind kind;
 	/* ROWS: on a CPU, in the arena of the run. */
@@ -143,6 +151,7 @@ struct rql_port {
 	uint64_t bytes_uploaded; /* stores: columns and tables that this run put into the device's memory first */
 	uint64_t rays, hits;     /* rt: launched; closest hits and any-hit calls */
 	struct rql_drawn drawn;  /* raster */
+	struct rql_moved moved;  /* PAIRS */
 	/* Of the ROWS that came in; of a port of ROWS, its own. GPUs: only when RQL_RUN_TIMED was asked for. */
 	struct rql_selected selected;
 	/* GPUs: device time of the whole run and of its passes, when RQL_RUN_TIMED was asked for; else 0. In arena. */

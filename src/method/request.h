@@ -327,6 +327,7 @@ enum rql_reads {
 	RQL_READS_COLUMNS,
 	RQL_READS_PAIR,
 	RQL_READS_APPEND,
+	RQL_READS_SIDES,
 	RQL_READS_INDEX, /* of structures only: requests over other ones' stores have it in `indexes` */
 };
 /* What is wanted, and what a method gives: port.h has the forms. */
@@ -336,6 +337,7 @@ enum rql_port_kind {
 	RQL_PORT_ROWS,   /* which rows of the snapshot pass the conjuncts; nothing else is asked for */
 	RQL_PORT_MAP,    /* the rows' keys and what belongs to them as a map: in a device's memory and in the host's */
 	RQL_PORT_SORTED, /* all rows that have a value of one column, in its order: nothing else is asked for */
+	RQL_PORT_PAIRS,  /* rows of one side beside rows of the other, in the host's memory, as they are found */
 	RQL_PORT_COLUMNS, /* rows of a form (column/form.h), in no order, in a device's memory for whoever comes next there */
 };
 
@@ -389,6 +391,17 @@ struct rql_pair {
 	} *columns;
 };
 
+/* A join of two sides whose keys lie in the host's memory, as words that say by being equal that the keys are. The rows come
+ * with the run (method/stage.h): this is what is expected of them. */
+struct rql_sides {
+	double rows[2]; /* of the build side, of the probe side */
+	double pairs;
+	bool hits;             /* only which probe rows have a partner is asked for: pairs are these */
+	uint32_t key_bits;     /* of the words, 32 or 64 */
+	uint64_t device_bytes; /* of the device's memory that it may have */
+	uint64_t host_bytes;   /* of the host's, for partitions; 0: any number */
+};
+
 /* A map to make: the first column, or the first two, are its key: integers, or what `places` says of their fields. What the columns behind them say together
  * is the payload: a number, ranked among those that there are. */
 struct rql_map_keys {
@@ -440,6 +453,7 @@ struct rql_request {
 	struct rql_columns_source from;
 	const struct rql_pair *pair;
 	const struct rql_append *append;
+	const struct rql_sides *sides; /* PAIRS; copied */
 	/* Which rows. Of a relation those of all boxes: */
 	uint32_t box_count;
 	const struct rql_box *boxes;
@@ -494,6 +508,7 @@ static inline enum rql_reads rql_request_reads(const struct rql_request *request
 	return request->relation      ? RQL_READS_RELATION
 	       : request->pair        ? RQL_READS_PAIR
 	       : request->append      ? RQL_READS_APPEND
+	       : request->sides       ? RQL_READS_SIDES
 	       : request->from.method ? RQL_READS_COLUMNS
 	                              : RQL_READS_STORE;
 }

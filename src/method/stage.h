@@ -21,6 +21,25 @@
 struct rql_stage;
 struct rql_stage_ahead;
 
+/* Sides that a run joins, and who takes what it finds (request.h, rql_sides). */
+struct rql_run_sides {
+	struct rql_run_side {
+		uint64_t rows; /* below 2^32 - 1 */
+		const uint64_t *words;
+		const uint64_t *none; /* bitmap: rows that have no partner whatever their words are; NULL: there are none */
+	} side[2];            /* build, probe */
+	unsigned bits;         /* of the words */
+	bool hits;             /* of probe rows it is asked alone whether they have a partner */
+	uint64_t device_bytes; /* of the device's memory that it may have */
+	uint64_t host_bytes;   /* of the host's, for partitions; 0: any number */
+	const char *folder;    /* for what goes beyond; NULL: nothing may */
+	struct rql_budget *budget; /* of the host's memory, for all that is not counted there; NULL: none */
+	/* Row build[i] beside row probe[i]; hits: build is NULL, and each such probe row comes once or oftener. By one thread
+	 * at a time. */
+	rql_status (*put)(void *state, const uint32_t *build, const uint32_t *probe, uint64_t count, struct rql_error *err);
+	void *state;
+};
+
 /* How a request is run. */
 struct rql_run {
 	unsigned flags;                /* RQL_RUN_* */
@@ -30,6 +49,7 @@ struct rql_run {
 	/* [RQL_POINTS_MOST]: values that the request's points are to have in this run, of those that the method takes (points);
 	 * NULL: the request's. May be NULL itself. */
 	const struct rql_value *const *points;
+	const struct rql_run_sides *sides; /* of requests for PAIRS; else NULL */
 };
 
 /* The first member of a method's own struct. */

@@ -195,6 +195,8 @@ static void put_device_measured(struct rql_strbuf *out, const struct rql_plan *p
 		bytes += c->bytes;
 		run += c->run_ns;
 	}
+	for (const struct rql_pairs_offer *offer = plan->nodes->pairs; offer; offer = offer->next)
+		run += offer->cost.run_ns;
 	rql_strbuf_put(out, "device: ");
 	put_duration(out, s->device_ns);
 	rql_strbuf_put(out, ", expected ");
@@ -327,13 +329,17 @@ static const char *native_way(const struct rql_operator *op)
 	return way.bounds ? (way.keys ? " by keys and a range" : " by a range") : "";
 }
 
-/* What an operator gave and took, once it has run. */
-static void put_part(struct rql_strbuf *out, const struct rql_operator *op, const struct rql_run_profile *profile)
+static const struct rql_measured *measured(const struct rql_run_profile *profile, const struct rql_operator *op)
 {
-	const struct rql_measured *part = NULL;
-	for (uint32_t i = 0; profile && i < profile->count && !part; i++)
+	for (uint32_t i = 0; profile && i < profile->count; i++)
 		if (profile->part[i].op == op)
-			part = &profile->part[i];
+			return &profile->part[i];
+	return NULL;
+}
+
+/* What an operator gave and took, once it has run. */
+static void put_part(struct rql_strbuf *out, const struct rql_measured *part)
+{
 	if (!part)
 		return;
 	rql_strbuf_printf(out, "; %llu in ", (unsigned long long)part->rows);
@@ -342,6 +348,30 @@ static void put_part(struct rql_strbuf *out, const struct rql_operator *op, cons
 		rql_strbuf_put(out, ", device ");
 		put_duration(out, part->device_ns);
 	}
+}
+
+/* Who finds the pairs of a join whose sides lie in the host's memory, and what that moves. */
+static void put_pairs(struct rql_strbuf *out, const struct rql_pairs_offer *offer, const struct rql_measured *part,
+                      unsigned depth)
+{
+	rql_strbuf_printf(out, "%*spairs by %s on %s (", (int)(2 * depth), "", offer->method->name,
+	                  rql_unit_name(offer->method->unit));
+	rql_put_device(out, offer->device);
+	rql_strbuf_put(out, "): about ");
+	put_count(out, offer->cost.runs);
+	rql_strbuf_printf(out, " partition%s, ", offer->cost.runs > 1 ? "s" : "");
+	put_count(out, offer->cost.bytes);
+	rql_strbuf_put(out, " bytes moved");
+	if (part) {
+		const struct rql_moved *m = &part->moved;
+		rql_strbuf_printf(out, "; %llu partition%s in %llu pass%s, %llu bytes in, %llu out, %llu spilled; at most %llu bytes of "
+		                  "the device, %llu of the host for partitions", (unsigned long long)m->partitions,
+		                  m->partitions == 1 ? "" : "s", (unsigned long long)m->passes, m->passes == 1 ? "" : "es",
+		                  (unsigned long long)m->in_bytes, (unsigned long long)m->out_bytes,
+		                  (unsigned long long)m->spilled_bytes, (unsigned long long)m->device_peak,
+		                  (unsigned long long)m->host_peak);
+	}
+	rql_strbuf_putc(out, '\n');
 }
 
 /* An operator a line, its inputs indented below it. */
@@ -360,8 +390,10 @@ static void put_operator(struct rql_strbuf *out, const struct rql_operator *op, 
 	rql_strbuf_put(out, ", about ");
 	put_count(out, op->rows);
 	rql_strbuf_put(out, " rows");
-	put_part(out, op, profile);
+	put_part(out, measured(profile, op));
 	rql_strbuf_putc(out, '\n');
+	if (op->pairs)
+		put_pairs(out, op->pairs, measured(profile, op), depth + 1);
 	if (op->kind == RQL_OPERATOR_METHOD)
 		put_passes(out, profile, op->leaf, depth + 1);
 	for (uint32_t i = 0; i < op->input_count; i++)

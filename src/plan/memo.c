@@ -17,6 +17,8 @@ struct group {
 	const struct rql_leaf *leaf;
 	struct group *as;         /* what is made of leaves in its place; NULL: nothing is */
 	const char *not_native;   /* why it is no operator of RayQL's; NULL: it is one */
+	double own_ns;            /* RayQL's operator, without what is below it; */
+	const struct rql_pairs_offer *pairs; /* of a join: who finds its pairs for it; NULL: it does itself */
 	double rows;
 	double ns[WAYS];          /* until its rows are RayQL's */
 	enum way best;
@@ -186,8 +188,10 @@ static bool reads_within(const struct group *g)
 static void price_ways(const struct rql_memo *m, struct group *g)
 {
 	const struct rql_known_rows all = known(m, g, m->spec->threads);
-	const double own = g->not_native ? NEVER : rql_price_native(&all, g->rel);
-	double operators = own, alone = own;
+	g->own_ns = g->not_native ? NEVER : rql_price_native(&all, g->rel);
+	if (g->own_ns < NEVER && m->spec->pairs_ns)
+		g->own_ns = m->spec->pairs_ns(m->spec->planning, &all, g->rel, g->own_ns, &g->pairs);
+	double operators = g->own_ns, alone = g->own_ns;
 	for (uint32_t i = 0; i < g->child_count; i++) {
 		operators += g->children[i]->ns[g->children[i]->best];
 		alone += g->children[i]->alone;
@@ -381,7 +385,6 @@ static struct rql_operator *build_host(struct rql_memo *m, const struct group *g
 
 static struct rql_operator *build(struct rql_memo *m, const struct group *g, bool without_host)
 {
-	const struct rql_known_rows all = known(m, g, m->spec->threads);
 	const bool method = without_host ? g->alone == g->alone_found : g->best == BY_METHOD;
 	if (!without_host && g->best == BY_HOST)
 		return build_host(m, g);
@@ -399,7 +402,8 @@ static struct rql_operator *build(struct rql_memo *m, const struct group *g, boo
 		op->leaf = g->leaf;
 		return op;
 	}
-	op->ns = rql_price_native(&all, g->rel);
+	op->ns = g->own_ns;
+	op->pairs = g->pairs;
 	op->input_count = g->child_count;
 	for (uint32_t i = 0; i < g->child_count; i++)
 		if (!(op->inputs[i] = build(m, g->children[i], without_host || g->by_itself)))

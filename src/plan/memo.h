@@ -18,6 +18,11 @@ struct rql_memo_spec {
 	double (*leaf_ns)(const struct rql_leaf *leaf); /* by RayQL */
 	double (*leaf_host_ns)(const void *state, const struct rql_leaf *leaf);
 	const void *state; /* of leaf_host_ns */
+	/* What a join's own work takes; cpu_ns: by RayQL's operator alone. *out: who finds its pairs, where that is not so. May
+	 * be NULL. */
+	double (*pairs_ns)(void *planning, const struct rql_known_rows *known, const struct rql_rel *rel, double cpu_ns,
+	                   const struct rql_pairs_offer **out);
+	void *planning;
 	bool forced;     /* every leaf that can be used is, whatever the host would take */
 	bool leaf_first; /* a leaf is better than those below it */
 };

@@ -13,6 +13,7 @@
 #include "plan/index_reduction.h"
 #include "plan/map_cache.h"
 #include "plan/memo.h"
+#include "plan/pairs.h"
 #include "plan/scan_sorted.h"
 
 /* So large a plan is kept whatever rayql_memory_limit says, as far as that has room. */
@@ -136,6 +137,12 @@ static rql_status count_tables(struct rql_planning *p, const struct rql_rel *rel
 	return RQL_OK;
 }
 
+static double pairs_ns(void *planning, const struct rql_known_rows *known, const struct rql_rel *rel, double cpu_ns,
+                       const struct rql_pairs_offer **out)
+{
+	return rql_pairs_price(planning, known, rel, cpu_ns, out);
+}
+
 static rql_status find_cover(struct rql_planning *p, struct rql_memo_cover *out)
 {
 	const struct rql_device *cpu = &p->ctx->devices->device[0];
@@ -149,6 +156,8 @@ static rql_status find_cover(struct rql_planning *p, struct rql_memo_cover *out)
 	                                   .leaf_ns = rql_leaf_price,
 	                                   .leaf_host_ns = leaf_host_ns,
 	                                   .state = p,
+	                                   .pairs_ns = pairs_ns,
+	                                   .planning = p,
 	                                   .forced = settings->force,
 	                                   .leaf_first = settings->force || settings->unit_forced};
 	RQL_TRY(rql_memo_cover(&spec, out, p->err));
@@ -291,6 +300,7 @@ rql_status rql_planning_decide(struct rql_planning *p)
 		return RQL_OK;
 	}
 	drop_others(p, &cover);
+	rql_pairs_clear(p->nodes, p->nodes->tree);
 	take_methods(p);
 	return RQL_OK;
 }
@@ -485,6 +495,7 @@ void rql_plan_free(struct rql_plan *plan)
 		return;
 	for (uint32_t i = 0; i < plan->nodes->leaf_count; i++)
 		rql_leaf_clear(&plan->nodes->leaves[i]);
+	rql_pairs_clear(plan->nodes, NULL);
 	if (plan->refresh)
 		rql_structure_release(plan->refresh);
 	rql_awaited_release(plan->awaited);
@@ -496,6 +507,9 @@ bool rql_plan_alive(const struct rql_plan *plan)
 {
 	for (uint32_t i = 0; i < plan->nodes->leaf_count; i++)
 		if (atomic_load_explicit(&plan->nodes->leaves[i].device->lost, memory_order_relaxed))
+			return false;
+	for (const struct rql_pairs_offer *offer = plan->nodes->pairs; offer; offer = offer->next)
+		if (atomic_load_explicit(&offer->device->lost, memory_order_relaxed))
 			return false;
 	return true;
 }
@@ -518,6 +532,8 @@ uint64_t rql_plan_bytes(const struct rql_plan *plan)
 		for (uint32_t m = 0; leaf->scan && m < leaf->scan->map_count; m++)
 			bytes += rql_kept_map_bytes(leaf->scan->maps[m]);
 	}
+	for (const struct rql_pairs_offer *offer = plan->nodes->pairs; offer; offer = offer->next)
+		bytes += offer->method->bytes(offer->prepared);
 	return bytes;
 }
 

@@ -40,6 +40,7 @@ struct rql_plan_nodes {
 	/* Nodes that leaves give the rows of by what is made of them: a projection of their columns, joins of their groups. */
 	uint32_t alternative_count, alternative_capacity;
 	struct rql_alternative *alternatives;
+	struct rql_pairs_offer *pairs; /* of joins of rows in the host's memory (pairs.h) */
 	struct rql_operator *tree; /* gives root's rows: the cheapest cover (memo.h) */
 	uint32_t way_count;        /* what it was compared with */
 	struct rql_memo_ways ways[RQL_MEMO_WAYS];

@@ -279,6 +279,12 @@ double rql_price_native(const struct rql_known_rows *known, const struct rql_rel
 	return native_work(known, rel) / (sorts ? 1 : threads_for(known, rel));
 }
 
+double rql_price_keys(const struct rql_known_rows *known, const struct rql_rel *rel)
+{
+	const double left = rql_expected_rows(known, rel->children[0]), right = rql_expected_rows(known, rel->children[1]);
+	return (left + right) * rel->expr_count * KEY_VALUE / threads_for(known, rel);
+}
+
 double rql_price_in_host(const struct rql_known_rows *known, const struct rql_rel *rel)
 {
 	return host_work(known, rel) / threads_for(known, rel);

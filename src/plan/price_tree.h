@@ -24,6 +24,8 @@ struct rql_known_rows {
 double rql_expected_rows(const struct rql_known_rows *known, const struct rql_rel *rel);
 /* Of the node itself, without what is below it: time, not processor time. */
 double rql_price_native(const struct rql_known_rows *known, const struct rql_rel *rel);
+/* What of a join's price is making words of its keys. */
+double rql_price_keys(const struct rql_known_rows *known, const struct rql_rel *rel);
 double rql_price_in_host(const struct rql_known_rows *known, const struct rql_rel *rel);
 /* Rows of an operator that the host reads from memory. */
 double rql_price_lending(double rows, uint32_t columns);

@@ -48,6 +48,12 @@ bool rql_device_make_room(void *state, struct rql_device *device, uint64_t bytes
 	       (evict_movable(ctx->structures, device, missing, since) || ctx->drop_plan_on(ctx->session, device));
 }
 
+uint64_t rql_device_room(void *state, struct rql_device *device)
+{
+	const struct rql_build_context *ctx = state;
+	return room_on(ctx->structures, device, 0);
+}
+
 bool rql_device_fits(void *state, struct rql_device *device, uint64_t bytes, struct rql_arena *arena,
                      const char **why)
 {

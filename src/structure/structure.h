@@ -140,6 +140,7 @@ const char *rql_structure_build_failure(void *state, const struct rql_structure 
 const char *rql_device_failure(const struct rql_structure *s, const struct rql_device *device);
 bool rql_device_fits(void *state, struct rql_device *device, uint64_t bytes, struct rql_arena *arena,
                      const char **why);
+uint64_t rql_device_room(void *state, struct rql_device *device);
 bool rql_device_make_room(void *state, struct rql_device *device, uint64_t bytes, uint64_t missing, uint64_t since);
 
 /* ---- devices that failed (place.c) ---- */

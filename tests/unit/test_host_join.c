@@ -30,6 +30,8 @@ struct result {
 	uint64_t count, room;
 	enum rql_join_kind kind;
 	uint32_t value_bits[2];
+	const struct side *build; /* for rows with too many matches */
+	uint64_t heavy;           /* such rows */
 };
 
 static void write_word(const struct rql_span *to, uint64_t at, uint32_t bits, uint64_t word)
@@ -97,6 +99,27 @@ static rql_status put_rows(void *state, const struct rql_host_piece *piece, stru
 	return RQL_OK;
 }
 
+static void add_pair(struct result *r, uint64_t build, uint64_t probe)
+{
+	if (r->count == r->room)
+		assert_non_null(r->pairs = realloc(r->pairs, (r->room = 2 * r->room + 64) * 8));
+	r->pairs[r->count++] = build << 32 | probe;
+}
+
+/* A row with more matches than there is room for: they are found here. */
+static rql_status put_heavy(void *state, const struct rql_host_piece *row, struct rql_error *err)
+{
+	struct result *r = state;
+	const struct side *build = r->build;
+	const uint64_t key = read_word(&row->keys, 0, build->key_bits), probe = pair_word(&row->columns[0], 0, r->value_bits[1]);
+	(void)err;
+	r->heavy++;
+	for (uint64_t i = 0; i < build->rows; i++)
+		if (build->keys[i] == key)
+			add_pair(r, i + 1, probe);
+	return RQL_OK;
+}
+
 /* ---- what is right ---- */
 
 static int ascending(const void *x, const void *y)
@@ -108,13 +131,6 @@ static int ascending(const void *x, const void *y)
 struct keyed {
 	uint64_t key, row;
 };
-
-static void add_pair(struct result *r, uint64_t build, uint64_t probe)
-{
-	if (r->count == r->room)
-		assert_non_null(r->pairs = realloc(r->pairs, (r->room = 2 * r->room + 64) * 8));
-	r->pairs[r->count++] = build << 32 | probe;
-}
 
 /* null: the key that matches nothing. */
 static void expect(const struct side *build, const struct side *probe, uint64_t null, struct result *r)
@@ -159,7 +175,8 @@ struct join_case {
 	enum keys keys; /* SKEWED: low ones come oftener; HEAVY: half of the rows of the build side have one key; FEW: and those of both but a quarter */
 	uint32_t key_bits, value_bits[2];
 	uint64_t device_limit, host_limit, piece_rows;
-	bool in_place, spills, partitions, again, blocks, repeats, two;
+	bool in_place, spills, partitions, again, blocks, repeats, two, heavy;
+	bool once_each; /* SEMI: a row that has come for one block may come for another, and is taken once */
 	bool faulty; /* the status is that of a fault, which may strike */
 	bool any; /* none of these is known, and the join may be refused for its limit */
 	rql_status status;
@@ -182,7 +199,7 @@ static void make_side(const struct join_case *k, bool probe, struct side *s)
 	s->keys = array(s->rows, 8);
 	for (uint64_t i = 0; i < s->rows; i++) {
 		const bool same = k->keys == FEW || (k->keys == HEAVY && !probe && i % 2);
-		uint64_t number = same && i % 4 ? 0 : drawn() % k->distinct;
+		uint64_t number = same && i % 4 ? 1 : drawn() % k->distinct; /* 0 is NULL */
 		if (k->keys == SKEWED)
 			number = number * (drawn() % k->distinct) / k->distinct * (drawn() % k->distinct) / k->distinct;
 		const uint64_t key = number * UINT64_C(0x9e3779b97f4a7c15);
@@ -205,6 +222,17 @@ static struct rql_host_side described(struct side *s, bool in_place)
 {
 	return (struct rql_host_side){.shape = {.key_bits = s->key_bits, .column_count = 1, .column_bits = {s->value_bits}},
 	                              .rows = s->rows, .next = next_rows, .in_place = in_place, .state = s};
+}
+
+/* Each pair once. */
+static void unite(struct result *r)
+{
+	uint64_t kept = 0;
+	qsort(r->pairs, r->count, 8, ascending);
+	for (uint64_t i = 0; i < r->count; i++)
+		if (!kept || r->pairs[i] != r->pairs[kept - 1])
+			r->pairs[kept++] = r->pairs[i];
+	r->count = kept;
 }
 
 static void compare(const struct result *wanted, const struct result *got)
@@ -256,7 +284,9 @@ static void check_case(const struct join_case *k, struct rql_device *second)
 	                                   .build = described(&sides[0], k->in_place),
 	                                   .probe = described(&sides[1], k->in_place),
 	                                   .devices = devices_of, .device_count = k->two ? 2 : 1, .host_limit = k->host_limit,
-	                                   .folder = folder, .piece_rows = k->piece_rows, .put = put_rows, .state = &got};
+	                                   .folder = folder, .piece_rows = k->piece_rows, .put = put_rows, .state = &got,
+	                                   .heavy = k->heavy ? put_heavy : NULL, .repeats = k->once_each};
+	got.build = &sides[0];
 	const rql_status status = rql_host_join_run(&join, &report, &err);
 	if (!k->faulty)
 		print_report(k, &report, &err);
@@ -266,8 +296,11 @@ static void check_case(const struct join_case *k, struct rql_device *second)
 	assert_true(status == (well ? RQL_OK : k->status) || (k->any && status == RQL_ERROR_LIMIT));
 	if (status == RQL_OK) {
 		expect(&sides[0], &sides[1], 0, &wanted);
-		compare(&wanted, &got);
 		check_report(k, &report, &got);
+		if (k->once_each)
+			unite(&got);
+		compare(&wanted, &got);
+		assert_int_equal(got.heavy != 0, k->heavy);
 	}
 	for (int s = 0; s < 2; s++) {
 		rql_buffer_free(sides[s].buffer);
@@ -305,6 +338,12 @@ static void test_cases(void **state)
 		{.name = "a heavy key of a left join", .kind = RQL_JOIN_LEFT, .build = 60000, .probe = 2000, .distinct = 40000,
 	     .keys = HEAVY, KEYS_32, SMALL, .status = RQL_ERROR_LIMIT},
 		{.name = "many matches", .build = 8000, .probe = 9000, .distinct = 400, KEYS_32, .repeats = true, .piece_rows = 2000},
+		{.name = "a heavy key of a semi join", .kind = RQL_JOIN_SEMI, .build = 60000, .probe = 2000, .distinct = 4000,
+	     .keys = HEAVY, KEYS_32, SMALL, .partitions = true, .again = true, .blocks = true, .once_each = true},
+		{.name = "more matches than a piece's room", .build = 9000, .probe = 3000, .distinct = 1000, .keys = HEAVY, KEYS_64,
+	     .piece_rows = 1024, .heavy = true, .repeats = true},
+		{.name = "a block's matches", .build = 60000, .probe = 2000, .distinct = 1000, .keys = HEAVY, KEYS_32,
+	     SMALL, .partitions = true, .again = true, .blocks = true, .repeats = true},
 		{.name = "no room", .build = 60000, .probe = 2000, .distinct = 4000, KEYS_32, .device_limit = 50000,
 	     .status = RQL_ERROR_LIMIT},
 	};

@@ -22,6 +22,8 @@ struct rql_join_unit {
 	void (*tell)(const void *own, struct rql_drawn *drawn); /* may be left out */
 };
 
+extern const struct rql_method rql_method_join_compute;
+
 enum rql_join_kind rql_join_kind_of(const struct rql_pair *pair);
 
 /* The vtable's functions for any unit. */

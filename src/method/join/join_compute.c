@@ -473,7 +473,6 @@ static rql_status prepare(const struct rql_request *request, struct rql_device *
 	return rql_join_prepare(request, device, &by_compute, out, err);
 }
 
-extern const struct rql_method rql_method_join_compute;
 const struct rql_method rql_method_join_compute = {
 	.name = "join",
 	.description = "joins rows of unindexed columns by hash on a GPU, any number of them to a key on both sides",

@@ -78,12 +78,16 @@ struct rql_host_worker {
 	struct rql_buffer *build, *built, *temp;
 	struct rql_buffer *seen;  /* READBACK, uint64_t[RQL_HOST_FLIGHT + 1]: rows of results; the last one: of what runs alone */
 	struct rql_join relation; /* the build side that is there */
+	uint64_t block;           /* rows of a build side at most */
 	uint64_t most;            /* rows of the next piece */
+	uint64_t taken;           /* of the device's memory, in its request_bytes */
 	struct rql_host_report report;
 };
 /* Its memory is there until it is closed. */
 rql_status rql_host_worker_open(struct rql_host_worker *worker, struct rql_error *err) RQL_MUST_CHECK;
 void rql_host_worker_close(struct rql_host_worker *worker);
+/* Records what joins do, for a rehearsal: nothing is read. Its memory is there. */
+rql_status rql_host_worker_rehearse(struct rql_host_worker *worker, struct rql_error *err) RQL_MUST_CHECK;
 /* Joins all that both feeds give. */
 rql_status rql_host_worker_join(struct rql_host_worker *worker, struct rql_host_feed *build, struct rql_host_feed *probe,
                                 struct rql_error *err) RQL_MUST_CHECK;

@@ -57,7 +57,8 @@ static rql_status store_new(const struct run *run, const struct rql_host_side *s
 
 static uint64_t read_rows(const struct rql_host_side *side)
 {
-	return READ_BYTES / rql_host_row_bytes(&side->shape) / 4 * 4;
+	const uint64_t most = READ_BYTES / rql_host_row_bytes(&side->shape), rows = side->rows + 4;
+	return (rows < most ? rows : most) / 4 * 4;
 }
 
 /* Pieces come in memory that the first device reaches, too. */
@@ -145,10 +146,14 @@ static rql_status join_pair(struct thread *t, const struct level *level, uint64_
 	for (int s = 0; s < 2; s++)
 		feeds[s] = (struct rql_host_feed){.side = sides[s], .store = level->store[s], .part = part,
 		                                  .rows = rql_host_store_rows(level->store[s], part)};
-	const uint32_t bits = bits_for(&t->worker.sizes, feeds[0].rows, level);
+	const struct rql_host_sizes *sizes = &t->worker.sizes;
+	const uint32_t bits = bits_for(sizes, feeds[0].rows, level);
+	const bool whole = feeds[0].rows <= sizes->build;
+	/* One probe row may match all rows of a block, which are of one key. */
+	t->worker.block = whole || sizes->out > sizes->build ? sizes->build : sizes->out;
 	if (bits)
 		status = join_again(t, feeds, bits, level, err);
-	else if (feeds[0].rows > t->worker.sizes.build && join->kind != RQL_JOIN_INNER)
+	else if (!whole && join->kind != RQL_JOIN_INNER && !(join->kind == RQL_JOIN_SEMI && join->repeats))
 		status = too_many(t, feeds[0].rows, err);
 	else if (feeds[0].rows || feeds[1].rows)
 		status = rql_host_worker_join(&t->worker, &feeds[0], &feeds[1], err);
@@ -280,6 +285,46 @@ static rql_status check(const struct rql_host_join *join, struct rql_error *err)
 		return rql_error_set(err, RQL_ERROR_INTERNAL, "a join of kind %d from the host's memory cannot be asked for",
 		                     (int)join->kind);
 	return RQL_OK;
+}
+
+uint64_t rql_host_join_partitions(const struct rql_host_join *join)
+{
+	struct rql_host_sizes sizes;
+	return rql_host_sizes_choose(join, join->devices[0], limit_of(join), &sizes) ? UINT64_C(1) << sizes.bits : 0;
+}
+
+uint64_t rql_host_join_staging(const struct rql_host_join *join)
+{
+	const struct rql_host_side *sides[] = {&join->build, &join->probe};
+	struct rql_host_sizes sizes;
+	uint64_t piece = 0, read = 0;
+	if (!rql_host_sizes_choose(join, join->devices[0], limit_of(join), &sizes))
+		return 0;
+	for (int s = 0; s < 2; s++) {
+		const uint64_t bytes = rql_host_layout_of(join, sides[s], sizes.piece).bytes;
+		const uint64_t all = rql_host_layout_of(join, sides[s], read_rows(sides[s])).bytes;
+		piece = bytes > piece ? bytes : piece;
+		read = sizes.bits && all > read ? all : read;
+	}
+	return join->device_count * (RQL_HOST_FLIGHT * piece + 2 * rql_host_layout_of(join, NULL, sizes.out).bytes + read);
+}
+
+rql_status rql_host_join_kernels(const struct rql_host_join *join, rql_see_kernel *see, void *state,
+                                 struct rql_error *err)
+{
+	struct rql_device *device = join->devices[0];
+	struct rql_host_worker worker = {.join = join};
+	struct rql_rehearsal *rehearsal;
+	if (!rql_host_sizes_choose(join, device, limit_of(join), &worker.sizes))
+		return limit_reached(device, rql_host_sizes_bytes(join, device, &worker.sizes), limit_of(join), err);
+	RQL_TRY(rql_rehearsal_new(device, see, state, &rehearsal, err));
+	worker.device = rql_rehearsal_device(rehearsal);
+	rql_status status = rql_host_worker_open(&worker, err);
+	if (status == RQL_OK)
+		status = rql_host_worker_rehearse(&worker, err);
+	rql_host_worker_close(&worker);
+	rql_rehearsal_free(rehearsal);
+	return status;
 }
 
 rql_status rql_host_join_run(const struct rql_host_join *join, struct rql_host_report *report, struct rql_error *err)

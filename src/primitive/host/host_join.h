@@ -3,7 +3,7 @@
  * partitioned on the CPU (host_store.h), beyond a limit of host memory into a temporary file, and each pair of
  * partitions is a join of its own, on one of several devices. A partition that is still too large is partitioned again.
  * One key may have more build rows than a device takes: then these come block by block, and the probe rows with each
- * (INNER only; other kinds are RQL_ERROR_LIMIT, with need and have).
+ * (INNER, and SEMI that may repeat; other kinds are RQL_ERROR_LIMIT, with need and have).
  *
  * Piece by piece, the probe rows come in, are joined (relation.h), and results go out. A recording joins a piece while the
  * next one comes in and the result of the last one goes out (exchange.h). A second recording waits in the queue behind it,
@@ -14,6 +14,7 @@
 #ifndef RQL_PRIMITIVE_HOST_JOIN_H
 #define RQL_PRIMITIVE_HOST_JOIN_H
 
+#include "device/rehearse.h"
 #include "primitive/host/host_store.h"
 
 /* Rows in memory that the host and a device reach: kind READBACK, spans at multiples of 16 bytes. */
@@ -36,6 +37,7 @@ struct rql_host_side {
 
 struct rql_host_join {
 	enum rql_join_kind kind; /* INNER, LEFT, SEMI, ANTI, FULL */
+	bool repeats; /* SEMI: a probe row may come once for each block of build rows */
 	bool has_null_key;
 	uint64_t null_key;
 	struct rql_host_side build, probe; /* of one key_bits */
@@ -50,6 +52,9 @@ struct rql_host_join {
 	 * small nothing is put, and room is asked for again. `put` takes the rows. Both by one thread at a time. */
 	rql_status (*room)(void *state, struct rql_device *device, struct rql_host_piece *piece, struct rql_error *err);
 	rql_status (*put)(void *state, const struct rql_host_piece *piece, struct rql_error *err);
+	/* A probe row that has more matches than there is room for: the caller finds them among the build side's rows himself.
+	 * NULL: RQL_ERROR_LIMIT. */
+	rql_status (*heavy)(void *state, const struct rql_host_piece *row, struct rql_error *err);
 	void *state;
 	struct rql_progress *progress; /* may be NULL */
 };
@@ -68,6 +73,13 @@ struct rql_host_report {
 	 * end of the exchange beside them. The rest is partitioning. */
 	double device_ns, link_ns, match_ns;
 };
+/* Pairs of partitions that the join is made of on its first device under its limit; 0: none would fit. */
+uint64_t rql_host_join_partitions(const struct rql_host_join *join);
+/* Bytes of the host's memory that pieces lie in on their way, beside partitions and what is in place. */
+uint64_t rql_host_join_staging(const struct rql_host_join *join);
+/* Shows the kernels that it records there. */
+rql_status rql_host_join_kernels(const struct rql_host_join *join, rql_see_kernel *see, void *state,
+                                 struct rql_error *err) RQL_MUST_CHECK;
 /* Fills in the report also after an error. */
 rql_status rql_host_join_run(const struct rql_host_join *join, struct rql_host_report *report,
                              struct rql_error *err) RQL_MUST_CHECK;

@@ -16,9 +16,13 @@ static double since(uint64_t start)
 static rql_status device_buffer(struct rql_host_worker *w, uint64_t bytes, enum rql_memory memory,
                                 struct rql_buffer **out, struct rql_error *err)
 {
-	if (memory != RQL_MEMORY_READBACK)
-		w->report.device_peak += bytes;
-	return rql_buffer_new(w->device, bytes, memory, "a join from the host's memory", out, err);
+	RQL_TRY(rql_buffer_new(w->device, bytes, memory, "a join from the host's memory", out, err));
+	if (memory == RQL_MEMORY_READBACK)
+		return RQL_OK;
+	w->report.device_peak += bytes;
+	w->taken += bytes;
+	atomic_fetch_add(&w->device->request_bytes, bytes);
+	return RQL_OK;
 }
 
 static rql_status open_turn(struct rql_host_worker *w, struct rql_host_turn *turn, struct rql_error *err)
@@ -52,6 +56,7 @@ rql_status rql_host_worker_open(struct rql_host_worker *w, struct rql_error *err
 	w->probe_layout = rql_host_layout_of(join, &join->probe, w->sizes.piece);
 	w->out_layout = rql_host_layout_of(join, NULL, w->sizes.out);
 	w->most = w->sizes.piece;
+	w->block = w->sizes.build;
 	RQL_TRY(device_buffer(w, w->build_layout.bytes, RQL_MEMORY_DEVICE, &w->build, err));
 	w->relation = rql_host_relation(join, &w->sizes, w->build);
 	RQL_TRY(device_buffer(w, rql_join_built_bytes(&w->relation), RQL_MEMORY_DEVICE, &w->built, err));
@@ -81,6 +86,8 @@ void rql_host_worker_close(struct rql_host_worker *w)
 	rql_buffer_free(w->built);
 	rql_buffer_free(w->temp);
 	rql_buffer_free(w->seen);
+	atomic_fetch_sub(&w->device->request_bytes, w->taken);
+	w->taken = 0;
 }
 
 /* ---- the queue ---- */
@@ -144,10 +151,10 @@ static void record_columns(struct rql_commands *c, const struct rql_host_piece *
 static rql_status load_build(struct rql_host_worker *w, struct rql_host_feed *feed, struct rql_error *err)
 {
 	uint64_t rows = 0;
-	for (uint32_t i = 0; rows < w->sizes.build && !rql_host_feed_ended(feed); i++) {
+	for (uint32_t i = 0; rows < w->block && !rql_host_feed_ended(feed); i++) {
 		struct rql_host_turn *turn = &w->turn[i % 2];
 		struct rql_host_piece piece = rql_host_piece_in(&w->piece_layout, w->slot[i % 2].staging);
-		const uint64_t left = w->sizes.build - rows;
+		const uint64_t left = w->block - rows;
 		struct rql_commands *c;
 		RQL_TRY(wait_for(w, turn, err));
 		RQL_TRY(rql_host_feed_next(feed, w->device, left < w->sizes.piece ? left : w->sizes.piece, &piece, err));
@@ -287,6 +294,25 @@ static rql_status record_alone(struct rql_host_worker *w, const struct rql_host_
 	return rql_record_join(c, &join, err);
 }
 
+/* A row of a piece has `found` matches, more than there is room for. */
+static rql_status put_heavy(struct rql_host_worker *w, const struct rql_host_slot *slot, uint64_t row, uint64_t found,
+                            struct rql_error *err)
+{
+	struct rql_host_piece alone = slot->host;
+	if (!w->join->heavy)
+		return rql_error_set(err, RQL_ERROR_LIMIT, "a row has %llu matches in a join; device %s has room for %llu",
+		                     (unsigned long long)found, w->device->id, (unsigned long long)w->sizes.out);
+	alone.rows = 1;
+	alone.keys.offset += row * w->probe_layout.bits[0] / 8;
+	for (uint32_t i = 1; i < w->probe_layout.count; i++)
+		alone.columns[i - 1].offset += row * w->probe_layout.bits[i] / 8;
+	pthread_mutex_lock(w->sink_lock);
+	const rql_status status = w->join->heavy(w->join->state, &alone, err);
+	pthread_mutex_unlock(w->sink_lock);
+	w->report.rows += found;
+	return status;
+}
+
 /* A piece's rows, in as many parts as their result needs. */
 static rql_status join_alone(struct rql_host_worker *w, const struct rql_host_slot *slot, struct rql_host_turn *in,
                              struct rql_host_turn *to, struct rql_error *err)
@@ -298,15 +324,13 @@ static rql_status join_alone(struct rql_host_worker *w, const struct rql_host_sl
 		rows = rows < end - first ? rows : end - first;
 		RQL_TRY(rql_commands_new(w->device, 0, &c, err));
 		RQL_TRY(count_alone(w, to, c, record_alone(w, slot, first, rows, in->in, to, c, err), &found, err));
-		if (found > w->sizes.out && rows == 1)
-			return rql_error_set(err, RQL_ERROR_LIMIT, "a row has %llu matches in a join; device %s has room for %llu",
-			                     (unsigned long long)found, w->device->id, (unsigned long long)w->sizes.out);
-		if (found > w->sizes.out) {
+		if (found > w->sizes.out && rows > 1) {
 			rows = (rows + 1) / 2;
 			continue;
 		}
-		RQL_TRY(put_alone(w, to, in->staging, found, err));
+		RQL_TRY(found > w->sizes.out ? put_heavy(w, slot, first, found, err) : put_alone(w, to, in->staging, found, err));
 		first += rows;
+		rows *= 2; /* a few rows with many matches do not make all parts behind them short */
 	}
 	return RQL_OK;
 }
@@ -447,4 +471,23 @@ rql_status rql_host_worker_join(struct rql_host_worker *w, struct rql_host_feed 
 	struct rql_host_piece more = rql_host_piece_in(&w->piece_layout, w->slot[0].staging);
 	RQL_TRY(rql_host_feed_next(build, w->device, w->sizes.piece, &more, err));
 	return more.rows ? rql_error_set(err, RQL_ERROR_INTERNAL, "a side of a join has more rows than it said") : RQL_OK;
+}
+
+/* ---- a rehearsal ---- */
+
+rql_status rql_host_worker_rehearse(struct rql_host_worker *w, struct rql_error *err)
+{
+	struct rql_commands *c;
+	w->relation.build.count = w->sizes.build;
+	for (uint32_t i = 0; i < RQL_HOST_FLIGHT; i++) {
+		w->slot[i].host = rql_host_piece_in(&w->probe_layout, w->slot[i].staging);
+		w->slot[i].rows = w->sizes.piece;
+	}
+	RQL_TRY(rql_commands_new(w->device, 0, &c, err));
+	const struct rql_join built = join_on(w, w->turn[1].in, w->turn[1].out, w->turn[1].count, 0);
+	rql_status status = rql_record_join_built(c, &built, err);
+	if (status == RQL_OK)
+		status = record_step(w, 0, c, err);
+	rql_commands_free(c);
+	return status;
 }

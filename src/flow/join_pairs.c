@@ -1,0 +1,211 @@
+/* Joins whose pairs a method finds, from keys that lie in the host's memory as words (method/stage.h, rql_run_sides). What
+ * else a join is stays here: rows without a partner, further conditions, marks.
+ *
+ * Only pairs come in, also of outer joins, and a bit is kept for each row that has one. So a method can cut both sides as
+ * it likes: a row may find its partners in several places. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "flow/join_internal.h"
+#include "flow/operator.h"
+
+/* Partitions may take one part in so many of the memory that is left: pieces and pairs need some, too. */
+#define SHARE 3u
+#define ROW_BYTES 12u /* of a partition */
+#define SPARE_BYTES (UINT64_C(64) << 20)
+
+struct finding {
+	struct joining *j;
+	struct pairs *p;
+	struct pair_room *room; /* further conditions */
+	uint64_t *hit;          /* bitmap of the rows that look up; NULL: nobody asks */
+};
+
+bool rql_join_by_pairs(const struct joining *j)
+{
+	return j->r->pairs && j->keys.key_count && !j->keys.range.found && j->sides[0]->rows && j->sides[1]->rows;
+}
+
+/* ---- pairs as they come ---- */
+
+static inline bool is_hit(const struct finding *f, uint32_t row)
+{
+	return f->hit[row >> 6] >> (row & 63) & 1;
+}
+
+static inline void hit(struct finding *f, uint32_t row)
+{
+	f->hit[row >> 6] |= UINT64_C(1) << (row & 63);
+}
+
+static rql_status take(struct finding *f, uint32_t build, uint32_t probe, struct rql_error *err)
+{
+	struct joining *j = f->j;
+	if (j->single && is_hit(f, probe))
+		return rql_join_two_partners(err);
+	if (f->hit)
+		hit(f, probe);
+	if (j->found)
+		rql_join_mark_found(j, build);
+	if (j->wants != WANT_PAIRS)
+		return RQL_OK;
+	if (f->p->count == f->p->room)
+		RQL_TRY(rql_join_add_room(j, f->p, 1, err));
+	f->p->build[f->p->count] = build;
+	f->p->probe[f->p->count++] = probe;
+	return RQL_OK;
+}
+
+/* Nothing but pairs is wanted. */
+static rql_status take_all(struct finding *f, const uint32_t *build, const uint32_t *probe, uint64_t count,
+                           struct rql_error *err)
+{
+	struct pairs *p = f->p;
+	if (p->room - p->count < count)
+		RQL_TRY(rql_join_add_room(f->j, p, count, err));
+	memcpy(p->build + p->count, build, count * sizeof(*build));
+	memcpy(p->probe + p->count, probe, count * sizeof(*probe));
+	p->count += count;
+	return RQL_OK;
+}
+
+static rql_status test(struct finding *f, const uint32_t *build, const uint32_t *probe, uint32_t count,
+                       struct rql_error *err)
+{
+	uint64_t live[RQL_VECTOR_WORDS];
+	f->room->count = count;
+	memcpy(f->room->build, build, count * sizeof(*build));
+	memcpy(f->room->probe, probe, count * sizeof(*probe));
+	RQL_TRY(rql_join_test(f->j, f->room, 0, live, err));
+	for (uint32_t i = 0; i < count; i++)
+		if (live[i / 64] >> (i % 64) & 1)
+			RQL_TRY(take(f, build[i], probe[i], err));
+	return RQL_OK;
+}
+
+static rql_status put(void *state, const uint32_t *build, const uint32_t *probe, uint64_t count, struct rql_error *err)
+{
+	struct finding *f = state;
+	if (!build) {
+		for (uint64_t i = 0; i < count; i++)
+			hit(f, probe[i]);
+		return RQL_OK;
+	}
+	if (f->room) {
+		for (uint64_t at = 0, n; at < count; at += n) {
+			n = count - at < RQL_VECTOR_ROWS ? count - at : RQL_VECTOR_ROWS;
+			RQL_TRY(test(f, build + at, probe + at, (uint32_t)n, err));
+		}
+		return RQL_OK;
+	}
+	if (!f->hit && !f->j->found)
+		return take_all(f, build, probe, count, err);
+	for (uint64_t i = 0; i < count; i++)
+		RQL_TRY(take(f, build[i], probe[i], err));
+	return RQL_OK;
+}
+
+/* Rows that look up alone, as take_alone of join.c has them. */
+static rql_status take_alone(struct finding *f)
+{
+	struct joining *j = f->j;
+	const uint64_t rows = j->sides[!j->build]->rows;
+	const bool wanted = j->wants == WANT_HITS;
+	for (uint64_t i = 0; j->wants == WANT_MARK && i < rows; i++)
+		j->hit[i] = is_hit(f, (uint32_t)i);
+	if (!j->keep_probe && j->wants != WANT_HITS && j->wants != WANT_MISSES)
+		return RQL_OK;
+	for (uint64_t i = 0; i < rows; i++) {
+		if (is_hit(f, (uint32_t)i) != wanted)
+			continue;
+		if (f->p->count == f->p->room)
+			RQL_TRY(rql_join_add_room(j, f->p, 1, j->r->err));
+		f->p->probe[f->p->count] = (uint32_t)i;
+		if (f->p->build)
+			f->p->build[f->p->count] = RQL_NO_ROW;
+		f->p->count++;
+	}
+	return RQL_OK;
+}
+
+/* ---- the run ---- */
+
+/* Of the host's memory, for partitions; 0: any number of bytes. */
+static uint64_t host_bytes(const struct joining *j)
+{
+	struct rql_budget *budget = j->r->flow->budget;
+	const uint64_t limit = budget ? atomic_load(&budget->limit) : 0, used = limit ? atomic_load(&budget->used) : 0;
+	const uint64_t most = (j->sides[0]->rows + j->sides[1]->rows) * 2 * ROW_BYTES + SPARE_BYTES;
+	const uint64_t share = limit > used ? (limit - used) / SHARE : 0;
+	return !limit ? 0 : !share ? 1 : share < most ? share : most;
+}
+
+/* Else the reason names the method whose rows are joined. */
+static void say_whose(struct rql_error *err, rql_status status, const struct rql_pairs_offer *offer)
+{
+	char *why = strdup(rql_error_message(err));
+	(void)rql_error_set(err, status, "pairs by %s on %s: %s", offer->method->name, offer->device->id, why ? why : "");
+	free(why);
+}
+
+static rql_status find(struct joining *j, struct rql_run_sides *sides)
+{
+	struct rql_running *r = j->r;
+	const struct rql_pairs_offer *offer = r->pairs;
+	const struct rql_run how = {.arena = r->arena, .progress = r->flow->progress, .sides = sides};
+	struct rql_port port = {0};
+	if (how.progress)
+		atomic_store(&how.progress->phase, "joining rows of the host's memory on a device");
+	const rql_status status = offer->method->run(offer->prepared, offer->device, &how, &port, r->err);
+	if (how.progress)
+		atomic_store(&how.progress->phase, NULL);
+	if (status == RQL_ERROR_DEVICE || status == RQL_ERROR_LIMIT || status == RQL_ERROR_MEMORY || status == RQL_ERROR_IO)
+		say_whose(r->err, status, offer);
+	r->moved = port.moved;
+	r->stats.device_ns += port.device_ns;
+	return status;
+}
+
+/* Partitions are charged to the budget as long as they are there. */
+static rql_status find_within(struct joining *j, struct rql_run_sides *sides)
+{
+	const struct rql_flow *flow = j->r->flow;
+	sides->host_bytes = host_bytes(j);
+	sides->budget = flow->budget;
+	if (!sides->host_bytes)
+		return find(j, sides);
+	char *folder = flow->host ? rql_host_temporary_folder(flow->host) : NULL;
+	sides->folder = folder;
+	rql_status status = rql_budget_charge(flow->budget, sides->host_bytes, "partitions of a join", j->r->err);
+	if (status == RQL_OK) {
+		status = find(j, sides);
+		rql_budget_release(flow->budget, sides->host_bytes);
+	}
+	free(folder);
+	return status;
+}
+
+rql_status rql_join_pairs_run(struct joining *j)
+{
+	struct rql_running *r = j->r;
+	const struct rql_pairs_offer *offer = r->pairs;
+	const uint64_t words = (j->sides[!j->build]->rows + 63) / 64;
+	struct finding f = {.j = j, .p = &j->morsels[0]};
+	if (j->wants != WANT_PAIRS || j->keep_probe || j->single)
+		RQL_TRY(RQL_ZEROED_SCRATCH(r, f.hit, words));
+	if (j->rest) {
+		RQL_TRY(rql_join_room_for(j, 0, r->err));
+		f.room = j->rooms[0];
+	}
+	struct rql_run_sides sides = {.bits = j->words.bits, .put = put, .state = &f};
+	sides.device_bytes = r->flow->device_room ? r->flow->device_room(r->flow->device_state, offer->device) : 0;
+	for (unsigned s = 0; s < 2; s++)
+		sides.side[s] = (struct rql_run_side){.rows = j->words.sides[s].set->rows, .words = j->words.sides[s].words,
+		                                      .none = j->words.sides[s].none};
+	sides.hits = j->wants != WANT_PAIRS && !j->rest;
+	if (!sides.device_bytes)
+		return rql_error_set(r->err, RQL_ERROR_LIMIT, "rayql_device_memory_limit leaves nothing of device %s's memory",
+		                     offer->device->id);
+	RQL_TRY(find_within(j, &sides));
+	return take_alone(&f);
+}

@@ -1,0 +1,330 @@
+/* The join of two sides whose keys lie in the host's memory (primitive/host), as a method: words and rows' numbers go to a
+ * device, pairs of numbers come back. What the device has no room for is partitioned on the CPU first.
+ *
+ * What it must do: bring in 12 bytes a row (8 where words have 32 bits), write them once into memory that the device
+ * reaches, take out 8 bytes a pair; and for rows that are partitioned another reading and writing of them. */
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "method/join/join.h"
+#include "primitive/host/host_join.h"
+
+#define CHUNK_ROWS 16384u /* a multiple of 64 */
+#define FOUND_AT_ONCE 1024u
+/* Bytes a nanosecond of a thread that partitions (primitive/host/README.md), and of a temporary file, written or read. */
+#define PARTITION_GBPS 1.1
+#define FILE_GBPS 1.0
+#define STEPS 12.0 /* submissions that are waited for */
+
+struct rql_prepared {
+	struct rql_sides of;
+	struct rql_device *device;
+	uint64_t partitions;
+};
+
+/* ---- the sides ---- */
+
+/* Rows of a side that may have a partner, in their order. */
+struct feed {
+	const struct rql_run_side *side;
+	struct rql_pool *pool;
+	uint32_t key_bits;
+	uint64_t at, live; /* of these rows: the next one, and all */
+	uint64_t *before;  /* [chunks + 1]: such rows before a chunk */
+};
+
+/* Rows of a word of the side's bitmap that may have one. */
+static uint64_t live_bits(const struct rql_run_side *side, uint64_t word)
+{
+	const uint64_t left = side->rows - word * 64, all = left >= 64 ? ~UINT64_C(0) : (UINT64_C(1) << left) - 1;
+	return side->none ? all & ~side->none[word] : all;
+}
+
+static rql_status open_feed(struct feed *f, const struct rql_run_side *side, uint32_t key_bits, struct rql_pool *pool,
+                            struct rql_error *err)
+{
+	const uint64_t chunks = (side->rows + CHUNK_ROWS - 1) / CHUNK_ROWS, words = (side->rows + 63) / 64;
+	*f = (struct feed){.side = side, .pool = pool, .key_bits = key_bits};
+	if (!(f->before = calloc(chunks + 1, sizeof(*f->before))))
+		return rql_error_memory(err, (chunks + 1) * sizeof(*f->before), "the rows of a join");
+	for (uint64_t w = 0; w < words; w++)
+		f->before[w / (CHUNK_ROWS / 64) + 1] += (uint64_t)__builtin_popcountll(live_bits(side, w));
+	for (uint64_t c = 0; c < chunks; c++)
+		f->before[c + 1] += f->before[c];
+	f->live = f->before[chunks];
+	return RQL_OK;
+}
+
+struct filling {
+	const struct feed *f;
+	uint64_t first, last, chunk; /* of the rows; of the first chunk that has some of them */
+	void *keys;
+	uint32_t *rows;
+};
+
+static inline void fill_row(const struct filling *x, uint64_t row, uint64_t to)
+{
+	if (x->f->key_bits == 32)
+		((uint32_t *)x->keys)[to] = (uint32_t)x->f->side->words[row];
+	else
+		((uint64_t *)x->keys)[to] = x->f->side->words[row];
+	x->rows[to] = (uint32_t)row;
+}
+
+static void fill_chunk(void *state, uint64_t index, unsigned worker)
+{
+	const struct filling *x = state;
+	const uint64_t chunk = x->chunk + index, words = (x->f->side->rows + 63) / 64, begin = chunk * (CHUNK_ROWS / 64);
+	const uint64_t end = begin + CHUNK_ROWS / 64 < words ? begin + CHUNK_ROWS / 64 : words;
+	uint64_t number = x->f->before[chunk];
+	(void)worker;
+	for (uint64_t w = begin; w < end && number < x->last; w++)
+		for (uint64_t bits = live_bits(x->f->side, w); bits && number < x->last; bits &= bits - 1, number++)
+			if (number >= x->first)
+				fill_row(x, w * 64 + (uint64_t)__builtin_ctzll(bits), number - x->first);
+}
+
+/* The last chunk before which there are no more than `number` rows. */
+static uint64_t chunk_of(const struct feed *f, uint64_t number)
+{
+	uint64_t low = 0, high = (f->side->rows + CHUNK_ROWS - 1) / CHUNK_ROWS;
+	while (low + 1 < high) {
+		const uint64_t middle = (low + high) / 2;
+		if (f->before[middle] <= number)
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static rql_status next_rows(void *state, struct rql_device *device, struct rql_host_piece *piece, struct rql_error *err)
+{
+	struct feed *f = state;
+	const uint64_t left = f->live - f->at, count = left < piece->rows ? left : piece->rows;
+	(void)device;
+	(void)err;
+	piece->rows = count;
+	if (!count)
+		return RQL_OK;
+	struct filling x = {.f = f, .first = f->at, .last = f->at + count, .chunk = chunk_of(f, f->at),
+	                    .keys = (uint8_t *)piece->keys.buffer->map + piece->keys.offset,
+	                    .rows = (uint32_t *)(void *)((uint8_t *)piece->columns[0].buffer->map + piece->columns[0].offset)};
+	rql_pool_each(f->pool, chunk_of(f, f->at + count - 1) - x.chunk + 1, fill_chunk, &x);
+	f->at += count;
+	return RQL_OK;
+}
+
+/* ---- what is found ---- */
+
+struct sink {
+	const struct rql_run_sides *sides;
+	bool hits;
+};
+
+static const uint32_t *numbers(const struct rql_span *span)
+{
+	return (const uint32_t *)(const void *)((const uint8_t *)span->buffer->map + span->offset);
+}
+
+static rql_status put_pairs(void *state, const struct rql_host_piece *piece, struct rql_error *err)
+{
+	const struct sink *s = state;
+	const uint32_t *build = s->hits ? NULL : numbers(&piece->columns[0]);
+	return s->sides->put(s->sides->state, build, numbers(&piece->columns[!s->hits]), piece->rows, err);
+}
+
+/* A probe row with more partners than a device has room for: more than a few of all build rows are, so that all are looked
+ * at. */
+static rql_status put_heavy(void *state, const struct rql_host_piece *piece, struct rql_error *err)
+{
+	const struct sink *s = state;
+	const struct rql_run_side *build = &s->sides->side[0];
+	const uint32_t row = *numbers(&piece->columns[0]);
+	const uint64_t word = s->sides->side[1].words[row];
+	uint32_t found[FOUND_AT_ONCE], same[FOUND_AT_ONCE];
+	uint32_t count = 0;
+	for (uint32_t i = 0; i < FOUND_AT_ONCE; i++)
+		same[i] = row;
+	for (uint64_t i = 0; i < build->rows; i++) {
+		if (build->words[i] != word || (build->none && (build->none[i >> 6] >> (i & 63) & 1)))
+			continue;
+		found[count++] = (uint32_t)i;
+		if (count == FOUND_AT_ONCE) {
+			RQL_TRY(s->sides->put(s->sides->state, found, same, count, err));
+			count = 0;
+		}
+	}
+	return count ? s->sides->put(s->sides->state, found, same, count, err) : RQL_OK;
+}
+
+/* ---- the method ---- */
+
+/* devices: the one. */
+static struct rql_host_join join_of(bool hits, uint32_t key_bits, const uint64_t rows[2], uint64_t device_bytes,
+                                    struct rql_device *const *devices)
+{
+	const struct rql_host_shape shape = {.key_bits = key_bits, .column_count = 1, .column_bits = {32}};
+	return (struct rql_host_join){.kind = hits ? RQL_JOIN_SEMI : RQL_JOIN_INNER,
+	                              .repeats = hits,
+	                              .build = {.shape = shape, .rows = rows[0]},
+	                              .probe = {.shape = shape, .rows = rows[1]},
+	                              .devices = devices,
+	                              .device_count = 1,
+	                              .device_limit = device_bytes};
+}
+
+static struct rql_host_join expected_join(const struct rql_sides *of, struct rql_device *const *devices)
+{
+	const uint64_t rows[2] = {(uint64_t)of->rows[0] + 1, (uint64_t)of->rows[1] + 1};
+	return join_of(of->hits, of->key_bits, rows, of->device_bytes, devices);
+}
+
+static const char *refusal(const struct rql_request *request, const struct rql_device *device)
+{
+	const struct rql_sides *of = request->sides;
+	const char *why = rql_device_lacks(device, RQL_UNIT_COMPUTE);
+	if (why)
+		return why;
+	if (!of->device_bytes)
+		return "rayql_device_memory_limit leaves nothing of the device's memory";
+	return of->rows[0] > (double)RQL_RELATION_ROWS || of->rows[1] > (double)RQL_RELATION_ROWS
+	           ? "a side of a join may have 2^32 rows or more"
+	           : NULL;
+}
+
+static enum rql_offer offer(const struct rql_request *request, const struct rql_device *device, const char **reason)
+{
+	return rql_offer_unless(refusal(request, device), reason);
+}
+
+static rql_status prepare(const struct rql_request *request, struct rql_device *device, struct rql_prepared **out,
+                          struct rql_error *err)
+{
+	const struct rql_host_join join = expected_join(request->sides, &device);
+	const uint64_t partitions = rql_host_join_partitions(&join);
+	if (!partitions)
+		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "rayql_device_memory_limit leaves too little for a partition of a join");
+	struct rql_prepared *p = malloc(sizeof(*p));
+	if (!p)
+		return rql_error_memory(err, sizeof(*p), "a query's join");
+	*p = (struct rql_prepared){.of = *request->sides, .device = device, .partitions = partitions};
+	*out = p;
+	return RQL_OK;
+}
+
+/* The link's ways are used at once, beside the device's own work. */
+static void price(const struct rql_prepared *p, const struct rql_device *device, struct rql_cost *out)
+{
+	const struct rql_profile *profile = &device->profile;
+	const double row = p->of.key_bits / 8.0 + 4, pair = p->of.hits ? 4 : 8;
+	const double rows = p->of.rows[0] + p->of.rows[1], threads = rql_pool_threads(device->pool);
+	const struct rql_pair_size size = {.rows = {p->of.rows[1], p->of.rows[0]}, .row_bytes = {row, row},
+	                                   .out_rows = p->of.pairs, .out_bytes = pair};
+	const double in = p->of.rows[1] * row / profile->upload_gbps, back = p->of.pairs * pair / profile->download_gbps;
+	const double on_cpu = (2 * rows * row + 2 * p->of.pairs * pair) / device->host->profile.read_gbps;
+	const double split = p->partitions > 1 ? rows * row * 2 / (PARTITION_GBPS * threads) : 0;
+	const double beyond = p->partitions > 1 && p->of.host_bytes ? rows * row - (double)p->of.host_bytes / 2 : 0;
+	const double spilled = beyond > 0 ? beyond * 2 / FILE_GBPS : 0;
+	*out = (struct rql_cost){.run_ns = rql_method_join_compute.pair_ns(profile, &size) + on_cpu + split + spilled +
+	                                   (STEPS + (double)p->partitions) * profile->submit_ns,
+	                         .transfer_ns = p->of.rows[0] * row / profile->upload_gbps + (in > back ? in : back),
+	                         .rows_out = p->of.pairs,
+	                         .device_bytes = p->of.device_bytes,
+	                         .cells = p->of.pairs,
+	                         .runs = (double)p->partitions,
+	                         .bytes = rows * row + p->of.pairs * pair};
+}
+
+static rql_status kernels(const struct rql_prepared *p, rql_see_kernel *see, void *state, struct rql_error *err)
+{
+	struct rql_device *device = p->device;
+	const struct rql_host_join join = expected_join(&p->of, &device);
+	return rql_host_join_kernels(&join, see, state, err);
+}
+
+static void report(const struct rql_host_report *r, struct rql_port *out)
+{
+	out->kind = RQL_PORT_PAIRS;
+	out->device_ns = r->device_ns;
+	out->moved = (struct rql_moved){.partitions = r->partitions,
+	                                .passes = r->passes,
+	                                .in_bytes = r->build_bytes + r->probe_bytes,
+	                                .out_bytes = r->result_bytes,
+	                                .spilled_bytes = r->spilled_bytes,
+	                                .device_peak = r->device_peak,
+	                                .host_peak = r->host_peak};
+}
+
+static rql_status run_join(const struct rql_host_join *join, struct rql_budget *budget, struct rql_host_report *done,
+                           struct rql_error *err)
+{
+	const uint64_t staging = budget ? rql_host_join_staging(join) : 0;
+	if (staging)
+		RQL_TRY(rql_budget_charge(budget, staging, "pieces of a join", err));
+	const rql_status status = rql_host_join_run(join, done, err);
+	if (staging)
+		rql_budget_release(budget, staging);
+	return status;
+}
+
+/* Its sides may be of other sizes than was expected. */
+static rql_status run(const struct rql_prepared *p, struct rql_device *device, const struct rql_run *how,
+                      struct rql_port *out, struct rql_error *err)
+{
+	const struct rql_run_sides *sides = how->sides;
+	const uint32_t key_bits = sides->bits > 32 ? 64 : 32;
+	struct sink sink = {.sides = sides, .hits = sides->hits};
+	struct feed feeds[2] = {{.side = NULL}, {.side = NULL}};
+	struct rql_host_report done = {0};
+	rql_status status = RQL_OK;
+	(void)p;
+	for (int s = 0; s < 2 && status == RQL_OK; s++)
+		status = open_feed(&feeds[s], &sides->side[s], key_bits, device->pool, err);
+	if (status == RQL_OK) {
+		const uint64_t rows[2] = {feeds[0].live, feeds[1].live};
+		struct rql_host_join join = join_of(sides->hits, key_bits, rows, sides->device_bytes, &device);
+		join.build.next = join.probe.next = next_rows;
+		join.build.state = &feeds[0];
+		join.probe.state = &feeds[1];
+		join.host_limit = sides->host_bytes;
+		join.folder = sides->folder;
+		join.put = put_pairs;
+		join.heavy = put_heavy;
+		join.state = &sink;
+		join.progress = how->progress;
+		status = run_join(&join, sides->budget, &done, err);
+		report(&done, out);
+	}
+	free(feeds[0].before);
+	free(feeds[1].before);
+	return status;
+}
+
+static void free_prepared(struct rql_prepared *p)
+{
+	free(p);
+}
+
+static uint64_t bytes(const struct rql_prepared *p)
+{
+	return sizeof(*p);
+}
+
+extern const struct rql_method rql_method_join_host;
+const struct rql_method rql_method_join_host = {
+	.name = "join",
+	.variant = "join of rows in host memory",
+	.description = "joins rows that lie in the host's memory on a GPU, by partitions where it has no room for them",
+	.paper = "GARUDA (PVLDB 16(10)), sections 5 and 6.1",
+	.unit = RQL_UNIT_COMPUTE,
+	.reads = RQL_READS_SIDES,
+	.gives = 1u << RQL_PORT_PAIRS,
+	.offer = offer,
+	.prepare = prepare,
+	.price = price,
+	.kernels = kernels,
+	.run = run,
+	.free = free_prepared,
+	.bytes = bytes,
+};

@@ -1,0 +1,246 @@
+/* Joins of rows that lie in the host's memory, whose pairs a GPU finds in partitions, since its memory has no room for the
+ * sides: every answer beside DuckDB's; limits of memory, the temporary folder, interrupts and faults. */
+#include <dirent.h>
+#include <pthread.h>
+
+#include "check.h"
+#include "device.h"
+
+/* So much of a device is what pieces take, and the build side of a few thousand rows. */
+static const char limited[] = "SET rayql_force = 'pairs'; SET rayql_device_memory_limit = '1MB'";
+
+/* a.h is one value in half of the rows, and so is b.h, another one; a.w is wide. */
+static void make_sides(rayql_connection *con)
+{
+	run(con, "SET threads = 2; CREATE TABLE a AS SELECT (hash(i) % 26000)::INTEGER k, i::BIGINT v, (hash(i * 3) % 26000)::BIGINT * "
+	         "300000000000000 w, 's' || (hash(i * 7) % 26000) s, CASE WHEN i % 2 = 0 THEN 3 ELSE hash(i * 5) % 60000 END::INTEGER h, "
+	         "(hash(i * 11) % 20 / 8.0)::DOUBLE d FROM range(24000) r(i)");
+	run(con, "CREATE TABLE b AS SELECT (hash(i * 13) % 26000)::INTEGER k, i::INTEGER v, (hash(i * 17) % 26000)::BIGINT * "
+	         "300000000000000 w, 's' || (hash(i * 19) % 26000) s, CASE WHEN i % 2 = 0 THEN 5 ELSE hash(i * 23) % 60000 END::INTEGER h, "
+	         "(hash(i * 29) % 20 / 8.0)::DOUBLE d FROM range(30000) r(i)");
+	run(con, "INSERT INTO b SELECT 1, 30000 + i, 2, 'x', 3, 1.5 FROM range(2) r(i); CREATE TABLE none AS FROM b LIMIT 0");
+	run(con, "UPDATE a SET k = NULL WHERE v % 17 = 0; UPDATE b SET k = NULL WHERE v % 13 = 0; UPDATE a SET s = NULL WHERE v % 7 = 3; "
+	         "UPDATE b SET w = NULL WHERE v % 11 = 3; CREATE INDEX ca ON a USING columns (*); CREATE INDEX cb ON b USING columns (*); "
+	         "CREATE INDEX cn ON none USING columns (*)");
+}
+
+static struct session pairs_session(void)
+{
+	struct session s = open_session(NULL, NULL);
+	make_sides(s.con);
+	run(s.con, limited);
+	return s;
+}
+
+static char *explained(rayql_connection *con, const char *sql)
+{
+	char text[2048];
+	snprintf(text, sizeof text, "EXPLAIN ANALYZE %s", sql);
+	return rows_of(con, text, NULL);
+}
+
+/* The number before the words in EXPLAIN's text; -1: they are not there. */
+static long long number_before(const char *text, const char *words)
+{
+	const char *at = strstr(text, words);
+	if (!at)
+		return -1;
+	while (at > text && at[-1] >= '0' && at[-1] <= '9')
+		at--;
+	return atoll(at);
+}
+
+/* The host's answer, by pairs from the device, in several partitions. */
+static void same_by_pairs(rayql_connection *con, const char *sql)
+{
+	run(con, "SET rayql_enable_scan = off");
+	char *want = rows_of(con, sql, NULL);
+	run(con, "SET rayql_enable_scan = on");
+	expect_at(con, sql, "scan", want, __FILE__, __LINE__);
+	char *text = explained(con, sql);
+	const bool by_pairs = strstr(text, "pairs by join on compute (") != NULL;
+	const bool several = number_before(text, " partitions in ") > 1;
+	if (!by_pairs || !several)
+		print_error("%s\n%s\n", sql, text);
+	assert_true(by_pairs && several);
+	free(text);
+	free(want);
+}
+
+#define SUMS "count(*), sum(a.v), sum(b.v), count(a.v), count(b.v)"
+
+static void kinds(void **state)
+{
+	static const char *const pairs[] = {
+		"SELECT " SUMS " FROM a JOIN b ON a.k = b.k",
+		/* 64 bits; several columns; texts and reals; NULL equals NULL */
+		"SELECT " SUMS " FROM a LEFT JOIN b ON a.w = b.w",
+		"SELECT " SUMS " FROM a FULL JOIN b ON a.k = b.k AND a.d = b.d",
+		"SELECT " SUMS " FROM a RIGHT JOIN b ON a.s = b.s",
+		"SELECT " SUMS " FROM a JOIN b ON a.w IS NOT DISTINCT FROM b.w AND a.k = b.k",
+		/* further conditions */
+		"SELECT " SUMS " FROM a FULL JOIN b ON a.k = b.k AND a.d <> b.d",
+		"SELECT count(*), sum(v) FROM a WHERE EXISTS (SELECT 1 FROM b WHERE a.k = b.k AND a.s <> b.s)",
+		/* one partner at most */
+		"SELECT count(g), sum(g) FROM (SELECT (SELECT v FROM b WHERE b.v::DOUBLE = a.k::DOUBLE) g FROM a)",
+		/* half of the rows of one side, or of each, have one key */
+		"SELECT " SUMS " FROM a JOIN b ON a.h = b.h",
+		"SELECT " SUMS " FROM b LEFT JOIN a ON a.h = b.h",
+	};
+	/* of one side's rows it is asked whether they have a partner */
+	static const char *const hits[] = {
+		"SELECT count(*), sum(v), count(k) FROM a WHERE EXISTS (SELECT 1 FROM b WHERE a.k = b.k AND a.d = b.d)",
+		"SELECT count(*), sum(v), count(k) FROM a WHERE NOT EXISTS (SELECT 1 FROM b WHERE a.k = b.k AND a.d = b.d)",
+		"SELECT d IN (SELECT d FROM b WHERE v % 20 > 12 AND k IS NOT NULL) m, count(*), sum(v) FROM a GROUP BY ALL ORDER BY ALL",
+		"SELECT count(*), sum(v) FROM b WHERE h::DOUBLE NOT IN (SELECT h::DOUBLE FROM a)",
+		"SELECT count(*), sum(v) FROM a WHERE EXISTS (SELECT 1 FROM b WHERE a.h::DOUBLE = b.h::DOUBLE)",
+	};
+	struct session s;
+	(void)state;
+	if (!has_unit("compute"))
+		skip();
+	s = pairs_session();
+	for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+		same_by_pairs(s.con, pairs[i]);
+	run(s.con, "SET rayql_device_memory_limit = '860KB'");
+	for (size_t i = 0; i < sizeof hits / sizeof *hits; i++)
+		same_by_pairs(s.con, hits[i]);
+	close_session(&s);
+}
+
+/* ---- limits ---- */
+
+static const char joined[] = "SELECT " SUMS " FROM a FULL JOIN b ON a.w = b.w";
+
+/* The host's answer, and why. */
+static void by_host(rayql_connection *con, const char *want, const char *why)
+{
+	rayql_query_info info = {.size = sizeof info};
+	expect_at(con, joined, "host", want, __FILE__, __LINE__);
+	assert_int_equal(rayql_last_query(con, &info), RAYQL_OK);
+	holds(info.reason, why);
+}
+
+static void is_empty(const char *folder)
+{
+	DIR *open = opendir(folder);
+	assert_non_null(open);
+	for (const struct dirent *e = readdir(open); e; e = readdir(open))
+		assert_true(e->d_name[0] == '.');
+	closedir(open);
+}
+
+static void put_folder(rayql_connection *con, const char *folder)
+{
+	char sql[256];
+	snprintf(sql, sizeof sql, "SET temp_directory = '%s'", folder);
+	run(con, sql);
+}
+
+/* What the host's memory has no room for is in a file of DuckDB's temporary folder, without a name; where there is none the
+ * host answers, and so it does where none can be made. */
+static void limits(void **state)
+{
+	char folder[] = "/tmp/rayql-pairs-XXXXXX";
+	struct session s;
+	(void)state;
+	if (!has_unit("compute"))
+		skip();
+	assert_non_null(mkdtemp(folder));
+	s = pairs_session();
+	char *want = rows_of(s.con, joined, NULL);
+	run(s.con, "SET rayql_memory_limit = '5500KB'");
+	put_folder(s.con, folder);
+	expect_at(s.con, joined, "scan", want, __FILE__, __LINE__);
+	char *text = explained(s.con, joined);
+	assert_true(number_before(text, " spilled; at most") > 0);
+	free(text);
+	is_empty(folder);
+	put_folder(s.con, "");
+	by_host(s.con, want, "pairs by join on vulkan:0: ");
+	put_folder(s.con, "/proc/none");
+	by_host(s.con, want, "/proc/none");
+	/* Where pieces have no room on the device, the CPU finds the pairs. */
+	run(s.con, "RESET rayql_memory_limit; SET rayql_device_memory_limit = '100KB'");
+	expect_at(s.con, joined, "scan", want, __FILE__, __LINE__);
+	text = explained(s.con, joined);
+	assert_null(strstr(text, "pairs by join"));
+	free(text);
+	free(want);
+	close_session(&s);
+	rmdir(folder);
+}
+
+/* ---- what ends a run ---- */
+
+/* As soon as the device is at work. */
+static void *interrupt(void *con)
+{
+	rayql_progress_info info;
+	for (int i = 0; i < 50000; i++) {
+		rayql_progress(con, &info);
+		if (info.phase && strstr(info.phase, "on a device"))
+			break;
+		usleep(100);
+	}
+	rayql_interrupt(con);
+	return NULL;
+}
+
+static void interrupts(void **state)
+{
+	struct session s;
+	rayql_status status = RAYQL_OK;
+	(void)state;
+	if (!has_unit("compute"))
+		skip();
+	s = pairs_session();
+	char *want = rows_of(s.con, joined, NULL);
+	for (int i = 0; i < 20 && status != RAYQL_ERROR_INTERRUPTED; i++) { /* it may be too late: then once more */
+		pthread_t thread;
+		rayql_result *res = NULL;
+		assert_int_equal(pthread_create(&thread, NULL, interrupt, s.con), 0);
+		status = rayql_query(s.con, joined, &res, NULL);
+		pthread_join(thread, NULL);
+		rayql_result_free(res);
+	}
+	assert_int_equal(status, RAYQL_ERROR_INTERRUPTED);
+	expect_at(s.con, joined, "scan", want, __FILE__, __LINE__);
+	free(want);
+	close_session(&s);
+}
+
+/* A device that fails in the middle of it, or is lost between two partitions: the host's answer, and why. */
+static void faults(void **state)
+{
+	static const char *const how[] = {"allocation 2", "allocation 9", "submission 8", "wait 8", "lost 16"};
+	(void)state;
+	if (!has_unit("compute"))
+		skip();
+	for (unsigned i = 0; i < sizeof how / sizeof *how; i++) {
+		char fault[64];
+		snprintf(fault, sizeof fault, "vulkan:0 %s", how[i]);
+		with_vulkan(fault);
+		struct session s = open_session(NULL, NULL);
+		make_sides(s.con);
+		char *want = rows_of(s.con, joined, NULL);
+		run(s.con, limited);
+		by_host(s.con, want, "device vulkan:0 ");
+		expect_at(s.con, joined, NULL, want, __FILE__, __LINE__);
+		free(want);
+		close_session(&s);
+	}
+	with_vulkan(NULL);
+}
+
+int main(void)
+{
+	setenv("RAYQL_VULKAN_VALIDATION", "1", 0);
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(kinds),
+		cmocka_unit_test(limits),
+		cmocka_unit_test(interrupts),
+		cmocka_unit_test(faults),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
