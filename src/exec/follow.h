@@ -26,6 +26,10 @@ struct rql_follow_form {
 /* False: it is of another form. */
 bool rql_follow_read(const char *sql, struct rql_follow_form *out);
 
+/* ---- VALUES of an upsert (follow_values.c) ---- */
+/* Has each column of several rows literals of one kind, so that a common type changes none of them? */
+bool rql_follow_are_values_alike(const char *sql, struct rql_follow_span query);
+
 /* ---- the question (follow_question.c) ---- */
 /* What names in a condition may be. */
 struct rql_follow_names {

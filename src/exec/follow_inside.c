@@ -3,7 +3,8 @@
  * are none.
  *
  * A table is followed as long as every statement that changes its rows says which. What is asked runs in the user's own
- * transaction. If it fails, the statement would have failed as well, and its error is given. */
+ * transaction. If it fails, the statement would have failed as well, and its error is given: a condition of one table is
+ * the statement's own, and with other tables nothing in it can fail (follow_plan.c). */
 #include "exec/follow.h"
 
 #include <stdlib.h>

@@ -43,8 +43,28 @@ static bool is_known_aggregate(const struct rql_expr *e)
 	return one && (strcmp(e->name, "sum") == 0 || (strcmp(e->name, "avg") == 0 && e->average == RQL_AVERAGE_OWN));
 }
 
+/* Whole numbers to ones of at least as many bits, both with a sign. */
+static bool only_widens(const struct rql_expr *e)
+{
+	const enum rql_type_id from = e->children[0]->type.id, to = e->type.id;
+	return from >= RQL_TYPE_TINYINT && from <= to && to <= RQL_TYPE_HUGEINT;
+}
+
+/* Inside a transaction of the user's an error of the query ends it. The host may evaluate what the statement never does:
+ * of a join, the side that is read first is the one with fewer bytes, and the query reads fewer columns. */
+static bool is_silent(const struct rql_expr *e)
+{
+	if (e->kind == RQL_EXPR_CAST)
+		return only_widens(e);
+	if (e->kind == RQL_EXPR_AGGREGATE)
+		return strcmp(e->name, "sum") != 0 && strcmp(e->name, "avg") != 0;
+	return e->kind != RQL_EXPR_FUNCTION;
+}
+
 static bool is_known(struct rql_session *s, const struct rql_expr *e, uint32_t depth)
 {
+	if (s->txn.open && !is_silent(e))
+		return false;
 	switch (e->kind) {
 	case RQL_EXPR_REF:
 	case RQL_EXPR_CONSTANT:
@@ -140,7 +160,7 @@ static bool is_checked_subquery(const struct rql_rel *rel)
 
 static bool are_rows_known(struct rql_session *s, const struct rql_rel *rel, uint32_t depth)
 {
-	if (is_checked_subquery(rel))
+	if (!s->txn.open && is_checked_subquery(rel))
 		return depth <= DEPTH_MOST && are_rows_known(s, rel->children[0]->children[0], depth + 1);
 	if (depth > DEPTH_MOST || !gives_the_same(rel))
 		return false;

@@ -225,7 +225,7 @@ static bool read_source(struct reader *r, struct rql_follow_form *out)
 			break;
 	} while (is(r, "ON"));
 	out->others.end = end_of(r->before);
-	return out->others.end > out->others.start;
+	return out->others.end > out->others.start && rql_follow_are_values_alike(r->sql, out->others);
 }
 
 /* [OR REPLACE] INTO t [(columns)] query [ON CONFLICT [(keys)] DO UPDATE SET ...] */

@@ -128,7 +128,7 @@ static void moved(void **state)
 	/* What is there already is found by the key that is inserted, as the column will have it. */
 	run(s.con, "INSERT OR REPLACE INTO t VALUES (11, 1, 'r', NULL), (8000, 2, 'r', NULL)");
 	takes_over(s.con, "1 deleted, 0 updated and 2 added rows");
-	run(s.con, "BEGIN; INSERT INTO t (a, id) SELECT 3, 12 + x FROM (VALUES (0), (900)) w(x) ON CONFLICT (id) DO UPDATE SET "
+	run(s.con, "BEGIN; INSERT INTO t (a, id) SELECT 3, x FROM (VALUES (12), (912)) w(x) ON CONFLICT (id) DO UPDATE SET "
 	           "a = excluded.a; COMMIT");
 	takes_over(s.con, "0 deleted, 2 updated and 0 added rows");
 	run(s.con, "INSERT INTO t VALUES (13, 5, 's', NULL), (9001, 5, 's', NULL) ON CONFLICT DO UPDATE SET a = 99 RETURNING id");
@@ -137,6 +137,13 @@ static void moved(void **state)
 	is_lost(s.con);
 	run(s.con, "INSERT INTO t SELECT 30 + floor(random()), 1, '', NULL ON CONFLICT DO UPDATE SET a = 98");
 	is_lost(s.con);
+	/* In a query the cells of a column would take a common type, in which they are other values, or none. */
+	run(s.con, "INSERT OR REPLACE INTO t VALUES (15, 5, 's', NULL), (16.4, 5, 's', NULL)");
+	is_lost(s.con);
+	run(s.con, "BEGIN; INSERT OR REPLACE INTO t VALUES (17, 5, 5, NULL), (18, 5, 'none', NULL); COMMIT");
+	is_lost(s.con);
+	run(s.con, "INSERT OR REPLACE INTO t VALUES (-17, 5, NULL, NULL), (18, NULL, 'none', NULL)");
+	takes_over(s.con, "1 deleted, 0 updated and 2 added rows");
 	/* What a conflict leaves out is no change. */
 	run(s.con, "INSERT OR IGNORE INTO t VALUES (8, 0, '', []), (7000, 1, 'y', []); WITH w AS (SELECT 8 AS k UNION ALL "
 	           "SELECT 7001) INSERT INTO t SELECT k, 0, '', [] FROM w ON CONFLICT (id) DO NOTHING");
@@ -264,6 +271,14 @@ static void planned(void **state)
 		else
 			is_lost(s.con);
 	}
+	/* The host never casts: nothing is joined. In a transaction a query that did would end it. */
+	run(s.con, "BEGIN; DELETE FROM t WHERE id = 15; UPDATE t SET a = 3 FROM u WHERE t.s::BIGINT = u.id AND u.a * 2 = -4; COMMIT");
+	is_lost(s.con);
+	run(s.con, "BEGIN; DELETE FROM t WHERE id IN (SELECT id + 7 FROM u); COMMIT");
+	is_lost(s.con);
+	run(s.con, "CREATE TABLE w AS SELECT id + 8 AS id FROM u; BEGIN; UPDATE t SET a = w.id + 1 FROM w WHERE t.id = w.id AND "
+	           "w.id > 0; DELETE FROM t WHERE id = 100; COMMIT");
+	takes_over(s.con, "1 deleted, 29 updated and 0 added rows");
 	/* A namesake is told by the plan. */
 	run(s.con, "ATTACH ':memory:' AS other; CREATE TABLE other.t AS SELECT * FROM t; DELETE FROM other.t WHERE id < 300");
 	is_lost(s.con);
