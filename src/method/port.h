@@ -31,7 +31,7 @@ struct rql_keyed_rows {
 };
 /* Which rows of a snapshot pass. On a CPU only blocks that may have such rows are there, each in a form of its own
  * (rows.h), so that few rows are found and read in time that does not grow with the table. On a GPU a bit each, bitmap by
- * block; or, where few are expected, lists by block with bitmaps for those that have more (rows_kernels.h). What both say
+ * block; or, where that is asked for, lists by block with bitmaps for those that have more (rows_kernels.h). What both say
  * of rows beyond the block's may be anything. */
 struct rql_rows {
 	uint64_t block_count;              /* CPU */

@@ -152,8 +152,8 @@ static inline bool rql_sieve_has_order(enum rql_sieve_refine refine)
 {
 	return refine == RQL_SIEVE_POSITIONS || refine == RQL_SIEVE_DRAWN;
 }
-/* On a GPU, how ROWS are given (port.h): by what is expected, or always so. Lists where one pass finds the rows (VALUES,
- * BLOCKS) and the unit is compute; else they are bitmaps. */
+/* On a GPU, how ROWS are given (port.h). AUTO: as bitmaps. LISTS: so where one pass finds the rows (VALUES, BLOCKS) and the
+ * unit is compute, else as bitmaps. */
 enum rql_sieve_rows { RQL_SIEVE_ROWS_AUTO, RQL_SIEVE_ROWS_BITMAPS, RQL_SIEVE_ROWS_LISTS, RQL_SIEVE_ROWS_FORMS };
 struct rql_sieve_form {
 	uint32_t vectors, components;

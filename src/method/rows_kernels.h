@@ -9,5 +9,6 @@
 #define RQL_ROWS_LIST_BYTES 64u      /* numbers of rows in the block, 16 bits each, ascending */
 #define RQL_ROWS_LIST_END 0xffffu    /* behind the last one, all of them */
 #define RQL_ROWS_LIST_BITMAP 0xfffeu /* all of them: the rows are in the block's bitmap */
+#define RQL_ROWS_LISTS_MOST (1u << 20) /* blocks of a snapshot: whoever reads lists numbers all of them */
 
 #endif

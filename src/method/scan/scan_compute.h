@@ -16,6 +16,7 @@
 #ifndef RQL_METHOD_SCAN_SCAN_COMPUTE_H
 #define RQL_METHOD_SCAN_SCAN_COMPUTE_H
 
+#include "method/rows_kernels.h"
 #include "method/scan/scan_kernels.h"
 #include "method/scan/scan_map.h"
 #include "method/scan/scan_place.h"
@@ -26,7 +27,7 @@
 /* Invocations at most, each of which takes tiles as long as there are any: one such workgroup for each of an H200's
  * multiprocessors. The compiler must then get by with 64 registers, and twice as many lanes run at once. */
 #define RQL_SCAN_INVOCATIONS (132u * RQL_SCAN_WORKGROUP)
-#define RQL_SCAN_BLOCKS_MOST (1u << 20) /* an entry of the kernel's lists has 20 bits for a block, 12 for a row of it */
+#define RQL_SCAN_BLOCKS_MOST RQL_ROWS_LISTS_MOST /* an entry of the kernel's lists has 20 bits for a block, 12 for a row of it */
 #define RQL_SCAN_WORDS_MAX 4u    /* of 32 rows, that a lane tests at once */
 #define RQL_SCAN_SET_WORDS 4096u /* of shared memory, for sets */
 
