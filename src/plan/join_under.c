@@ -25,7 +25,7 @@ static rql_status prepare_under(struct rql_device *device, const struct rql_meth
 	if (status == RQL_OK)
 		return RQL_OK;
 	under->method->free(under->request.under.prepared);
-	if (status == RQL_ERROR_MEMORY || status == RQL_ERROR_INTERRUPTED) {
+	if (status == RQL_ERROR_INTERRUPTED || (status == RQL_ERROR_MEMORY && device->kind == RQL_DEVICE_CPU)) {
 		rql_error_move(err, &why);
 		return status;
 	}

@@ -8,6 +8,7 @@
 #include "primitive/lookup.h"
 
 #define RUNS 3u
+#define LEAST_SLOTS (UINT64_C(1) << 20)
 #define LEAST_NS 1e-3
 #define MOST_NS 1e4
 
@@ -76,11 +77,17 @@ static rql_status time_once(const struct rig *rig, double *least, struct rql_err
 rql_status rql_index_calibrate(struct rql_device *device, bool thorough, struct rql_error *err)
 {
 	const bool software = device->kind == RQL_DEVICE_SOFTWARE;
-	const uint64_t slots = UINT64_C(1) << (software ? 22 : thorough ? 27 : 25);
+	uint64_t slots = UINT64_C(1) << (software ? 22 : thorough ? 27 : 25);
 	const uint64_t probes = UINT64_C(1) << (software ? 16 : thorough ? 23 : 21);
 	struct rig rig = {.device = device};
 	double least = HUGE_VAL;
 	rql_status status = make_rig(&rig, slots, probes, err);
+	for (; status == RQL_ERROR_MEMORY && slots > LEAST_SLOTS; slots /= 2) { /* a device that is small, or in use */
+		free_rig(&rig);
+		rql_error_clear(err);
+		rig = (struct rig){.device = device};
+		status = make_rig(&rig, slots / 2, probes, err);
+	}
 	for (uint32_t r = 0; r <= RUNS && status == RQL_OK; r++) /* the first one warms up */
 		status = time_once(&rig, &least, err);
 	free_rig(&rig);
