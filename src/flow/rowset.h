@@ -80,6 +80,7 @@ struct rql_running {
 	const struct rql_leaf *failed;
 	const struct rql_pairs_offer *pairs; /* of the join that runs; NULL: the CPU finds its pairs */
 	struct rql_moved moved;              /* by the operator that runs */
+	double others_device_ns;             /* of devices, before it began itself */
 	struct rql_shared_rows *shared; /* of common table expressions (run.c) */
 	uint64_t charged;               /* bytes of flow->budget, given back at the end */
 	struct rql_scratch *scratch;    /* morsels.c */

@@ -93,6 +93,8 @@ static rql_status run_native(struct rql_running *r, const struct rql_operator *o
 	for (uint32_t i = 0; i < op->input_count; i++)
 		RQL_TRY(run_input(r, op->inputs[i], &sets[i]));
 	r->pairs = op->pairs;
+	r->moved = (struct rql_moved){0};
+	r->others_device_ns = r->stats.device_ns;
 	rql_status status = rql_rowset_step(r, op->rel, sets, out);
 	r->pairs = NULL;
 	rql_scratch_give_back(r);
@@ -129,17 +131,20 @@ static rql_status run(struct rql_running *r, const struct rql_operator *op, stru
 	if (!profile)
 		return run_operator(r, op, out);
 	uint64_t start = rql_now_ns();
-	double before = r->inner_ns, device_before = r->stats.device_ns;
+	double before = r->inner_ns;
+	const double device_before = r->stats.device_ns;
 	r->inner_ns = 0;
-	r->moved = (struct rql_moved){0};
 	rql_status status = run_operator(r, op, out);
 	double ns = (double)(rql_now_ns() - start);
+	const double device_ns = op->pairs                          ? r->stats.device_ns - r->others_device_ns
+	                         : op->kind == RQL_OPERATOR_METHOD ? r->stats.device_ns - device_before
+	                                                           : 0;
 	if (profile->count < RQL_MEASURED_MAX)
 		profile->part[profile->count++] = (struct rql_measured){
 			.op = op,
 			.rows = out->rows,
 			.ns = ns - r->inner_ns,
-			.device_ns = op->kind == RQL_OPERATOR_METHOD || op->pairs ? r->stats.device_ns - device_before : 0,
+			.device_ns = device_ns,
 			.moved = op->pairs ? r->moved : (struct rql_moved){0}};
 	r->inner_ns = before + ns;
 	return status;

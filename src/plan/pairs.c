@@ -13,7 +13,7 @@
 
 static bool is_forced(const struct rql_settings *settings)
 {
-	return settings->force_pairs || (settings->unit_forced && settings->unit == RQL_UNIT_COMPUTE);
+	return settings->unit_forced ? settings->unit == RQL_UNIT_COMPUTE : settings->force_pairs;
 }
 
 /* Of such joins the rows of one side are wanted, by whether they have a partner. */

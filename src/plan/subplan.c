@@ -1,6 +1,7 @@
 /* Rows that a plan needs while it is made: of a dimension's tables, or of a subquery that joins by its keys. They are
  * planned as a statement of their own would be, and run at once. */
 #include "plan/leaf.h"
+#include "plan/pairs.h"
 
 static bool may_hold(const struct rql_structure *s, const struct rql_table_ref *table)
 {
@@ -108,6 +109,7 @@ static void close_subplan(struct subplan *s)
 {
 	while (s->nodes.leaf_count)
 		rql_leaf_clear(&s->nodes.leaves[--s->nodes.leaf_count]);
+	rql_pairs_clear(&s->nodes, NULL);
 	rql_arena_free(s->plan.arena);
 }
 
