@@ -15,7 +15,7 @@ for run in "rx 4 -17 256" "rx 12 -17 both" "thesis 25 -12 16"; do
 	python3 - "$folder/rx.json" "$2" <<'PY'
 import json, sys
 cases = json.load(open(sys.argv[1]))["cases"]
-want = {"4": 2, "12": 5, "25": 7}[sys.argv[2]]
+want = {"4": 5, "12": 5, "25": 7}[sys.argv[2]]
 right = [c for c in cases if c.get("right")]
 structures = [c for c in cases if c.get("what") == "structure"]
 assert len(right) == want and len(structures) == want and len(cases) == 2 * want, (len(cases), len(right))
