@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "bind/normal/fallible.h"
 #include "exec/text.h"
 
 #define DEPTH_MOST 200u
@@ -43,22 +44,14 @@ static bool is_known_aggregate(const struct rql_expr *e)
 	return one && (strcmp(e->name, "sum") == 0 || (strcmp(e->name, "avg") == 0 && e->average == RQL_AVERAGE_OWN));
 }
 
-/* Whole numbers to ones of at least as many bits, both with a sign. */
-static bool only_widens(const struct rql_expr *e)
-{
-	const enum rql_type_id from = e->children[0]->type.id, to = e->type.id;
-	return from >= RQL_TYPE_TINYINT && from <= to && to <= RQL_TYPE_HUGEINT;
-}
-
 /* Inside a transaction of the user's an error of the query ends it. The host may evaluate what the statement never does:
- * of a join, the side that is read first is the one with fewer bytes, and the query reads fewer columns. */
+ * of a join, the side that is read first is the one with fewer bytes, and the query reads fewer columns. Inputs of an
+ * aggregate are looked at by themselves. */
 static bool is_silent(const struct rql_expr *e)
 {
-	if (e->kind == RQL_EXPR_CAST)
-		return only_widens(e);
 	if (e->kind == RQL_EXPR_AGGREGATE)
 		return strcmp(e->name, "sum") != 0 && strcmp(e->name, "avg") != 0;
-	return e->kind != RQL_EXPR_FUNCTION;
+	return !rql_expr_can_fail(e);
 }
 
 static bool is_known(struct rql_session *s, const struct rql_expr *e, uint32_t depth)
