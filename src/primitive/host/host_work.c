@@ -358,6 +358,8 @@ static rql_status take(struct rql_host_worker *w, uint64_t s, struct rql_error *
 	if (!slot->rows)
 		return RQL_OK;
 	RQL_TRY(found > w->sizes.out ? repeat(w, s, found, err) : put(w, &slot->result, found, err));
+	if (found <= w->sizes.out / 4) /* what was dense is over */
+		w->most = w->most <= w->sizes.piece / 2 ? w->most * 2 : w->sizes.piece;
 	slot->rows = 0;
 	return RQL_OK;
 }
