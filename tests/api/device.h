@@ -73,12 +73,12 @@ static inline bool survives(const char *fault, const char *make, const char *sql
 	return clean;
 }
 
-/* Each fault costs a life of a database. What goes wrong after one is memory, which ASan sees: there every step is taken,
- * elsewhere every fourth, for the answers and the validation layer. */
+/* Each fault costs a life of a database. What goes wrong after one is memory, which ASan sees: there every other step is
+ * taken, elsewhere every fifth, for the answers and the validation layer. */
 #ifdef __SANITIZE_ADDRESS__
-#define FAULT_STRIDE 1
+#define FAULT_STRIDE 2
 #else
-#define FAULT_STRIDE 4
+#define FAULT_STRIDE 5
 #endif
 
 /* The n-th allocation, submission or wait fails, or the device is lost there, for every `step`-th n until none does. */
