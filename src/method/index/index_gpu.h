@@ -1,0 +1,56 @@
+/* Look-ups of an index on a GPU, by whichever unit: a stage whose inputs are a run of each segment in the device's memory
+ * and the keys that are sought in it, and which gives the rows that are found as bits. A method has it in its prepared
+ * request, and says how a segment is placed, which keys are sought there, and what is recorded. */
+#ifndef RQL_METHOD_INDEX_GPU_H
+#define RQL_METHOD_INDEX_GPU_H
+
+#include "device/placement.h"
+#include "primitive/primitive.h"
+#include "method/stage.h"
+
+struct rql_index_gpu;
+/* Of one segment: where its keys lie among the probes. */
+struct rql_index_batch {
+	struct rql_span lows, highs; /* [count] each, as wide as the segment's keys */
+	uint64_t count;
+};
+/* Where a run writes. */
+struct rql_index_found {
+	struct rql_buffer *rows;  /* bits, by block of the snapshot */
+	struct rql_buffer *state; /* of `state_bytes`; NULL where there are none */
+};
+struct rql_index_gpu_ops {
+	/* A reference. */
+	rql_status (*place)(struct rql_index_gpu *gpu, uint32_t segment, struct rql_progress *progress,
+	                    struct rql_placement **out, struct rql_error *err);
+	uint32_t (*key_bytes)(const struct rql_index_gpu *gpu, uint32_t segment);
+	/* A look-up as keys of a segment; false: it has none of them. */
+	bool (*probe)(const struct rql_index_gpu *gpu, uint32_t segment, uint32_t look_up, uint64_t *low, uint64_t *high);
+	/* Of a segment that has some of the keys. */
+	rql_status (*record)(const struct rql_index_gpu *gpu, uint32_t segment, const struct rql_index_batch *batch,
+	                     const struct rql_index_found *to, struct rql_commands *commands, struct rql_error *err);
+};
+
+struct rql_index_gpu {
+	struct rql_stage stage; /* first */
+	const struct rql_index_gpu_ops *ops;
+	const struct rql_store_snapshot *snapshot; /* the method's */
+	uint64_t state_bytes;
+	uint32_t look_ups; /* in each segment; set before the stage runs */
+	/* Under the stage's lock; NULL: not placed yet. */
+	struct rql_placement **placed;   /* [segments]: references */
+	struct rql_buffer *probes;       /* of all segments */
+	struct rql_index_batch *batches; /* [segments] */
+};
+
+rql_status rql_index_gpu_init(struct rql_index_gpu *gpu, const struct rql_index_gpu_ops *ops,
+                              const struct rql_store_snapshot *snapshot, struct rql_device *device,
+                              struct rql_error *err) RQL_MUST_CHECK;
+/* Also of zeroes. */
+void rql_index_gpu_clear(struct rql_index_gpu *gpu);
+/* Of the rows that a run finds. */
+uint64_t rql_index_gpu_rows_bytes(const struct rql_index_gpu *gpu);
+/* In the host's memory, beside the struct. */
+uint64_t rql_index_gpu_bytes(const struct rql_index_gpu *gpu);
+
+#endif
