@@ -28,12 +28,6 @@ const uint WORDS = RQL_SIEVE_BLOCK_ROWS / 32u, LANES = RQL_SIEVE_BLOCK_LANES;
 shared uint map[WORDS];                   // the block's rows that pass a test
 shared uvec2 runs[RQL_SIEVE_BLOCK_OPENS]; // of each open range, where its bins begin and end
 
-void wait()
-{
-	memoryBarrierShared();
-	barrier();
-}
-
 // ---- vectors ----
 // A test whose vectors decide all but its open ranges reads one span; others are read and tested as they come.
 bool is_plain(const rql_sieve_kernel_test t)
@@ -61,10 +55,8 @@ uvec4 other_rows(const rql_sieve_kernel_test t, const uint lane, const uvec4 row
 	uvec4 sure, maybe;
 	read_spans(t, lane, sure, maybe);
 	maybe &= rows & ~sure;
-	if (COUNTING) {
-		const ivec4 asked = bitCount(maybe);
-		sieve_tested += uint(asked.x + asked.y + asked.z + asked.w);
-	}
+	if (COUNTING)
+		sieve_tested += rows_in(maybe);
 	return sure | test_rows(t, uint64_t(lane) * RQL_SIEVE_LANE_ROWS, maybe);
 }
 

@@ -13,16 +13,10 @@ shared uint list_counts[LISTS ? gl_WorkGroupSize.x : 1u];                       
 shared uint list_totals[LISTS ? gl_WorkGroupSize.x / RQL_SIEVE_BLOCK_LANES : 1u]; // of each block
 shared uint list_words[LISTS ? gl_WorkGroupSize.x / RQL_SIEVE_BLOCK_LANES * LIST_WORDS : 1u];
 
-void list_wait()
+void wait()
 {
 	memoryBarrierShared();
 	barrier();
-}
-
-uint list_count(const uvec4 rows)
-{
-	const ivec4 counts = bitCount(rows);
-	return uint(counts.x + counts.y + counts.z + counts.w);
 }
 
 // Number `at` of the list that begins at `words` of shared memory: two have a word together.
@@ -48,21 +42,21 @@ void list_rows(const uint first, const uint words, const uvec4 rows)
 void put_block(const uvec4 rows, const bool live, const uint64_t bitmap, const uint64_t lists, const uint64_t counts)
 {
 	const uint id = gl_LocalInvocationIndex, block = id / RQL_SIEVE_BLOCK_LANES, lane = id % RQL_SIEVE_BLOCK_LANES;
-	const uint count = list_count(rows), words = block * LIST_WORDS;
+	const uint count = rows_in(rows), words = block * LIST_WORDS;
 	list_counts[id] = count;
 	if (lane == 0u)
 		list_totals[block] = 0u;
 	if (lane < LIST_WORDS)
 		list_words[words + lane] = RQL_ROWS_LIST_END << 16 | RQL_ROWS_LIST_END;
-	list_wait();
+	wait();
 	if (count != 0u)
 		atomicAdd(list_totals[block], count);
-	list_wait();
+	wait();
 	const uint total = list_totals[block];
 	const bool full = total > RQL_ROWS_LIST_MOST;
 	if (count != 0u && !full)
 		list_rows(id - lane, words, rows);
-	list_wait();
+	wait();
 	if (live && lane < LIST_WORDS) {
 		SieveListWord(lists + uint64_t(lane) * 4ul).v =
 			full ? RQL_ROWS_LIST_BITMAP << 16 | RQL_ROWS_LIST_BITMAP : list_words[words + lane];

@@ -40,10 +40,8 @@ void main()
 		read_spans(t, lane, sure, maybe);
 		sieve_bytes = before; // they are in the first cache
 		maybe &= rows & ~sure;
-		if (COUNTING) {
-			const ivec4 asked = bitCount(maybe);
-			sieve_tested += uint(asked.x + asked.y + asked.z + asked.w);
-		}
+		if (COUNTING)
+			sieve_tested += rows_in(maybe);
 		rows &= ~maybe | test_rows(t, first, maybe);
 	}
 	put_rows(rows, live, uint64_t(part.place) + gl_LocalInvocationIndex, args.rows, args.lists, args.counts);

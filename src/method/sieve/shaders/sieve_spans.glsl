@@ -8,6 +8,12 @@ layout(buffer_reference, scalar, buffer_reference_align = 4) readonly buffer Sie
 layout(buffer_reference, scalar, buffer_reference_align = 4) readonly buffer SieveSpan { rql_sieve_kernel_span v; };
 layout(buffer_reference, scalar, buffer_reference_align = 16) readonly buffer SieveWords { uvec4 v; };
 
+uint rows_in(const uvec4 rows)
+{
+	const ivec4 counts = bitCount(rows);
+	return uint(counts.x + counts.y + counts.z + counts.w);
+}
+
 uvec4 vector_at(const rql_sieve_kernel_test t, uint number, uint lane)
 {
 	if (number >= RQL_SIEVE_KERNEL_EVERY_ROW)
