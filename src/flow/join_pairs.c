@@ -9,8 +9,7 @@
 #include "flow/join_internal.h"
 #include "flow/operator.h"
 
-/* Partitions may take one part in so many of the memory that is left: pieces and pairs need some, too. */
-#define SHARE 3u
+#define SHARE 3u /* of the memory that is left, one part in so many */
 #define ROW_BYTES 12u /* of a partition */
 #define SPARE_BYTES (UINT64_C(64) << 20)
 
@@ -130,14 +129,19 @@ static rql_status take_alone(struct finding *f)
 
 /* ---- the run ---- */
 
-/* Of the host's memory, for partitions; 0: any number of bytes. */
+uint64_t rql_pairs_host_bytes(struct rql_budget *budget)
+{
+	const uint64_t limit = budget ? atomic_load(&budget->limit) : 0, used = limit ? atomic_load(&budget->used) : 0;
+	const uint64_t share = limit > used ? (limit - used) / SHARE : 0;
+	return !limit ? 0 : share ? share : 1;
+}
+
+/* As many as these sides need, where there are more. */
 static uint64_t host_bytes(const struct joining *j)
 {
-	struct rql_budget *budget = j->r->flow->budget;
-	const uint64_t limit = budget ? atomic_load(&budget->limit) : 0, used = limit ? atomic_load(&budget->used) : 0;
+	const uint64_t share = rql_pairs_host_bytes(j->r->flow->budget);
 	const uint64_t most = (j->sides[0]->rows + j->sides[1]->rows) * 2 * ROW_BYTES + SPARE_BYTES;
-	const uint64_t share = limit > used ? (limit - used) / SHARE : 0;
-	return !limit ? 0 : !share ? 1 : share < most ? share : most;
+	return share < most ? share : most;
 }
 
 /* Else the reason names the method whose rows are joined. */

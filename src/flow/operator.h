@@ -47,6 +47,9 @@ struct rql_pairs_offer {
 	struct rql_cost cost;
 	struct rql_pairs_offer *next; /* of the plan's */
 };
+/* What partitions of such a join may take of the host's memory at most, so that pieces and pairs have room, too. 0: any
+ * number of bytes. */
+uint64_t rql_pairs_host_bytes(struct rql_budget *budget);
 
 /* A node of the host's plan whose rows a method gives. */
 struct rql_leaf {
@@ -101,6 +104,14 @@ struct rql_operator {
 	const char *reason;           /* HOST: the first thing that RayQL does not do itself */
 	double rows, ns;              /* expected: rows that come out, time for its own work */
 };
+/* Does the leaf, or the offer of pairs, have a part in the tree? */
+static inline bool rql_operator_takes(const struct rql_operator *op, const void *part)
+{
+	bool takes = op->leaf == part || op->pairs == part;
+	for (uint32_t i = 0; i < op->input_count && !takes; i++)
+		takes = rql_operator_takes(op->inputs[i], part);
+	return takes;
+}
 /* Does a HOST operator stand anywhere in the tree? */
 static inline bool rql_operator_needs_host(const struct rql_operator *op)
 {

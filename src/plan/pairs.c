@@ -8,8 +8,6 @@
 
 /* Below it no GPU is looked for. */
 #define WORTH_NS 2e6
-/* Of the memory that is left, as flow/join_pairs.c has it. */
-#define SHARE 3u
 
 static bool is_forced(const struct rql_settings *settings)
 {
@@ -31,8 +29,6 @@ static bool describe(const struct rql_planning *p, const struct rql_known_rows *
 		return false;
 	const struct rql_join_way way = rql_join_way_of(rel);
 	const double left = rql_expected_rows(known, rel->children[0]), right = rql_expected_rows(known, rel->children[1]);
-	struct rql_budget *budget = p->ctx->budget;
-	const uint64_t limit = budget ? atomic_load(&budget->limit) : 0, used = budget ? atomic_load(&budget->used) : 0;
 	bool of_right;
 	const bool hits = filters(rel->join, &of_right);
 	const bool left_probes = hits ? !of_right : rel->join == RQL_JOIN_SINGLE || left >= right;
@@ -40,7 +36,7 @@ static bool describe(const struct rql_planning *p, const struct rql_known_rows *
 	                          .pairs = fmax(rql_expected_rows(known, rel), way.tested ? fmax(left, right) : 0),
 	                          .hits = hits && !way.tested,
 	                          .key_bits = 64,
-	                          .host_bytes = !limit ? 0 : limit > used ? (limit - used) / SHARE : 1};
+	                          .host_bytes = rql_pairs_host_bytes(p->ctx->budget)};
 	return way.keys && !way.bounds;
 }
 
@@ -157,20 +153,12 @@ double rql_pairs_price(struct rql_planning *p, const struct rql_known_rows *know
 	return forced ? 0 : ns; /* the unit that the session names is not to lose by its price */
 }
 
-static bool is_taken(const struct rql_operator *op, const struct rql_pairs_offer *offer)
-{
-	bool taken = op->pairs == offer;
-	for (uint32_t i = 0; i < op->input_count && !taken; i++)
-		taken = is_taken(op->inputs[i], offer);
-	return taken;
-}
-
 void rql_pairs_clear(struct rql_plan_nodes *nodes, const struct rql_operator *tree)
 {
 	struct rql_pairs_offer **at = &nodes->pairs;
 	while (*at) {
 		struct rql_pairs_offer *offer = *at;
-		if (tree && is_taken(tree, offer)) {
+		if (tree && rql_operator_takes(tree, offer)) {
 			at = &offer->next;
 			continue;
 		}

@@ -182,14 +182,6 @@ static void price_plans(struct rql_planning *p, const struct rql_memo_cover *cov
 		plan->estimated_ns += rql_price_giving(n->tree->rows, n->root->column_count);
 }
 
-static bool has_part(const struct rql_operator *op, const struct rql_leaf *leaf)
-{
-	bool has = op->leaf == leaf;
-	for (uint32_t i = 0; i < op->input_count && !has; i++)
-		has = has_part(op->inputs[i], leaf);
-	return has;
-}
-
 static void move_leaf(struct rql_operator *op, const struct rql_leaf *from, const struct rql_leaf *to)
 {
 	op->leaf = op->leaf == from ? to : op->leaf;
@@ -219,7 +211,7 @@ static void drop_others(struct rql_planning *p, const struct rql_memo_cover *cov
 	uint32_t kept = 0;
 	for (uint32_t i = 0; i < n->leaf_count; i++) {
 		struct rql_leaf *leaf = &n->leaves[i];
-		if (has_part(n->tree, leaf)) {
+		if (rql_operator_takes(n->tree, leaf)) {
 			move_leaf(n->tree, leaf, &n->leaves[kept]);
 			n->leaves[kept++] = *leaf;
 			continue;
