@@ -200,19 +200,28 @@ static bool pays(struct setting *s, struct rql_leaf *leaf)
 	return lose(s, rql_arena_printf(s->p->arena, "%.3f ms, %.3f ms with the CPU's", rql_cost_total(cost) / 1e6, against / 1e6));
 }
 
+static bool may_make(const struct rql_planning *p, const struct rql_device *device)
+{
+	return device->kind != RQL_DEVICE_CPU && !rql_device_refused(p->ctx->settings, device, RQL_UNIT_COMPUTE);
+}
+
+/* Whatever it was, the CPU goes on. */
+static rql_status give_up(struct setting *s, rql_status status)
+{
+	s->reason = rql_arena_strdup(s->p->arena, rql_error_message(&s->why));
+	return rql_planning_swallow(s->p, status, &s->why, -1, NULL);
+}
+
 static rql_status try_device(struct setting *s, struct rql_device *device)
 {
 	struct rql_leaf leaf = {0};
 	const struct rql_store_snapshot *form = NULL;
-	if (device->kind == RQL_DEVICE_CPU || rql_device_refused(s->p->ctx->settings, device, RQL_UNIT_COMPUTE) ||
-	    !rql_await_device(s->p, device, false))
+	if (!may_make(s->p, device) || !rql_await_device(s->p, device, false))
 		return RQL_OK;
 	s->reason = NULL;
 	rql_status status = prepare(s, device, &leaf, &form);
 	if (status != RQL_OK)
-		s->reason = rql_arena_strdup(s->p->arena, rql_error_message(&s->why));
-	if (status != RQL_OK)
-		return rql_planning_swallow(s->p, status, &s->why, -1, NULL);
+		return give_up(s, status);
 	if (!leaf.prepared)
 		return RQL_OK;
 	if (!pays(s, &leaf) || (s->best.prepared && rql_cost_total(&s->best.cost) <= rql_cost_total(&leaf.cost))) {
@@ -285,10 +294,9 @@ static rql_status run(struct setting *s, struct rql_subplan_map *out)
 	if (!arena)
 		return rql_error_memory(s->p->err, 0, "a map");
 	rql_status status = s->best.method->run(s->best.prepared, s->best.device, &how, &port, &s->why);
-	if (status != RQL_OK) { /* whatever it was, the CPU goes on */
-		s->reason = rql_arena_strdup(s->p->arena, rql_error_message(&s->why));
+	if (status != RQL_OK) {
 		rql_arena_free(arena);
-		return rql_planning_swallow(s->p, status, &s->why, -1, NULL);
+		return give_up(s, status);
 	}
 	status = take_values(s, &port, out);
 	rql_arena_free(arena);
@@ -336,9 +344,7 @@ static rql_status is_plain(struct setting *s, const struct rql_rel *rel, bool *p
 	*plain = false;
 	rql_status status = rql_block_make_rows(s->p->arena, rel, &s->rows, &s->why);
 	if (status != RQL_OK)
-		s->reason = rql_arena_strdup(s->p->arena, rql_error_message(&s->why));
-	if (status != RQL_OK)
-		return rql_planning_swallow(s->p, status, &s->why, -1, NULL);
+		return give_up(s, status);
 	const struct rql_rows_block *rows = s->rows;
 	*plain = rows->output_count == rel->column_count && rows->output_count >= s->key_count && !rows->order_count &&
 	         !rows->offset && rows->limit == UINT64_MAX;
@@ -348,10 +354,8 @@ static rql_status is_plain(struct setting *s, const struct rql_rel *rel, bool *p
 bool rql_subplan_has_gpu(const struct rql_planning *p)
 {
 	bool some = false;
-	for (uint32_t d = 0; d < atomic_load(&p->ctx->devices->count) && !some; d++) {
-		const struct rql_device *device = &p->ctx->devices->device[d];
-		some = device->kind != RQL_DEVICE_CPU && !rql_device_refused(p->ctx->settings, device, RQL_UNIT_COMPUTE);
-	}
+	for (uint32_t d = 0; d < atomic_load(&p->ctx->devices->count) && !some; d++)
+		some = may_make(p, &p->ctx->devices->device[d]);
 	return some;
 }
 

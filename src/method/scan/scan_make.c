@@ -358,7 +358,8 @@ static uint64_t map_bytes(const struct rql_prepared *p)
 static uint64_t bytes_of(const struct rql_stage *stage)
 {
 	const struct rql_prepared *p = rql_stage_prepared(stage);
-	return map_bytes(p) + p->named_count * sizeof(uint32_t) + (has_payloads(p) ? 2 * used_words(p) * sizeof(uint32_t) : 0) + SEEN_BYTES;
+	const uint64_t words = p->named_count + (has_payloads(p) ? 2 * used_words(p) : 0);
+	return map_bytes(p) + words * sizeof(uint32_t) + SEEN_BYTES;
 }
 
 static const struct rql_stage_ops ops = {.place = place,
