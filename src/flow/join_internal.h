@@ -67,6 +67,9 @@ void rql_join_close(struct joining *j);
 bool rql_join_by_pairs(const struct joining *j);
 /* All pairs, in the first morsel's list. After prepare. */
 rql_status rql_join_pairs_run(struct joining *j) RQL_MUST_CHECK;
+struct rql_run_sides;
+/* The same to whoever asks: columns, hits, put and state of `sides` are set (method/stage.h). */
+rql_status rql_join_pairs_find(struct joining *j, struct rql_run_sides *sides) RQL_MUST_CHECK;
 
 /* ---- join_range.c ---- */
 

@@ -10,7 +10,7 @@
 #include "flow/operator.h"
 
 #define SHARE 3u /* of the memory that is left, one part in so many */
-#define ROW_BYTES 12u /* of a partition */
+#define KEY_BYTES 8u  /* of a row of a partition, at most */
 #define SPARE_BYTES (UINT64_C(64) << 20)
 
 struct finding {
@@ -82,9 +82,11 @@ static rql_status test(struct finding *f, const uint32_t *build, const uint32_t 
 	return RQL_OK;
 }
 
-static rql_status put(void *state, const uint32_t *build, const uint32_t *probe, uint64_t count, struct rql_error *err)
+static rql_status put(void *state, const struct rql_found *found, struct rql_error *err)
 {
 	struct finding *f = state;
+	const uint32_t *build = found->columns[0][0], *probe = found->columns[1][0];
+	const uint64_t count = found->count;
 	if (!build) {
 		for (uint64_t i = 0; i < count; i++)
 			hit(f, probe[i]);
@@ -137,10 +139,17 @@ uint64_t rql_pairs_host_bytes(struct rql_budget *budget)
 }
 
 /* As many as these sides need, where there are more. */
-static uint64_t host_bytes(const struct joining *j)
+static uint64_t host_bytes(const struct joining *j, const struct rql_run_sides *sides)
 {
+	uint64_t bytes = 0;
+	for (unsigned s = 0; s < 2; s++) {
+		uint64_t row = KEY_BYTES;
+		for (uint32_t c = 0; c < sides->side[s].column_count; c++)
+			row += sides->side[s].columns[c].bits / 8;
+		bytes += sides->side[s].rows * row;
+	}
 	const uint64_t share = rql_pairs_host_bytes(j->r->flow->budget);
-	const uint64_t most = (j->sides[0]->rows + j->sides[1]->rows) * 2 * ROW_BYTES + SPARE_BYTES;
+	const uint64_t most = bytes * 2 + SPARE_BYTES;
 	return share < most ? share : most;
 }
 
@@ -174,7 +183,7 @@ static rql_status find(struct joining *j, struct rql_run_sides *sides)
 static rql_status find_within(struct joining *j, struct rql_run_sides *sides)
 {
 	const struct rql_flow *flow = j->r->flow;
-	sides->host_bytes = host_bytes(j);
+	sides->host_bytes = host_bytes(j, sides);
 	sides->budget = flow->budget;
 	if (!sides->host_bytes)
 		return find(j, sides);
@@ -189,10 +198,26 @@ static rql_status find_within(struct joining *j, struct rql_run_sides *sides)
 	return status;
 }
 
+rql_status rql_join_pairs_find(struct joining *j, struct rql_run_sides *sides)
+{
+	const struct rql_flow *flow = j->r->flow;
+	const struct rql_pairs_offer *offer = j->r->pairs;
+	sides->bits = j->words.bits;
+	for (unsigned s = 0; s < 2; s++) {
+		sides->side[s].rows = j->words.sides[s].set->rows;
+		sides->side[s].words = j->words.sides[s].words;
+		sides->side[s].none = j->words.sides[s].none;
+	}
+	sides->device_bytes = flow->device_room ? flow->device_room(flow->device_state, offer->device) : 0;
+	if (!sides->device_bytes)
+		return rql_error_set(j->r->err, RQL_ERROR_LIMIT, "rayql_device_memory_limit leaves nothing of device %s's memory",
+		                     offer->device->id);
+	return find_within(j, sides);
+}
+
 rql_status rql_join_pairs_run(struct joining *j)
 {
 	struct rql_running *r = j->r;
-	const struct rql_pairs_offer *offer = r->pairs;
 	const uint64_t words = (j->sides[!j->build]->rows + 63) / 64;
 	struct finding f = {.j = j, .p = &j->morsels[0]};
 	if (j->wants != WANT_PAIRS || j->keep_probe || j->single)
@@ -201,15 +226,12 @@ rql_status rql_join_pairs_run(struct joining *j)
 		RQL_TRY(rql_join_room_for(j, 0, r->err));
 		f.room = j->rooms[0];
 	}
-	struct rql_run_sides sides = {.bits = j->words.bits, .put = put, .state = &f};
-	sides.device_bytes = r->flow->device_room ? r->flow->device_room(r->flow->device_state, offer->device) : 0;
-	for (unsigned s = 0; s < 2; s++)
-		sides.side[s] = (struct rql_run_side){.rows = j->words.sides[s].set->rows, .words = j->words.sides[s].words,
-		                                      .none = j->words.sides[s].none};
+	struct rql_run_sides sides = {.put = put, .state = &f};
+	for (unsigned s = 0; s < 2; s++) {
+		sides.side[s].column_count = 1;
+		sides.side[s].columns[0].bits = 32;
+	}
 	sides.hits = j->wants != WANT_PAIRS && !j->rest;
-	if (!sides.device_bytes)
-		return rql_error_set(r->err, RQL_ERROR_LIMIT, "rayql_device_memory_limit leaves nothing of device %s's memory",
-		                     offer->device->id);
-	RQL_TRY(find_within(j, &sides));
+	RQL_TRY(rql_join_pairs_find(j, &sides));
 	return take_alone(&f);
 }
