@@ -319,7 +319,20 @@ struct appending {
 	bool first; /* there are no words yet */
 };
 
-/* What becomes of `n` rows' distances. */
+/* Bytes of 0 and 1 as bits, eight at a time, without a branch for each. */
+static void add_bits(uint64_t *bits, const bool *bytes, uint32_t n)
+{
+	uint32_t i = 0;
+	for (; i + 8 <= n; i += 8) {
+		uint64_t eight;
+		memcpy(&eight, bytes + i, 8);
+		bits[i >> 6] |= (eight * UINT64_C(0x0102040810204080) >> 56) << (i & 63);
+	}
+	for (; i < n; i++)
+		bits[i >> 6] |= (uint64_t)bytes[i] << (i & 63);
+}
+
+/* What becomes of `n` rows' distances; `first` is a multiple of 64. */
 static void append(const struct appending *a, uint64_t first, uint32_t n, const uint64_t *distances, const bool *out)
 {
 	uint64_t *words = a->side->words + first;
@@ -329,9 +342,8 @@ static void append(const struct appending *a, uint64_t first, uint32_t n, const 
 	else
 		for (uint32_t i = 0; i < n; i++)
 			words[i] = words[i] << shift | distances[i];
-	for (uint32_t i = 0; i < n && a->side->none; i++)
-		if (out[i])
-			set_bit(a->side->none, first + i);
+	if (a->side->none)
+		add_bits(a->side->none + first / 64, out, n);
 }
 
 static rql_status append_numbered(const struct appending *a, uint64_t first, uint64_t rows)

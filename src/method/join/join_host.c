@@ -12,6 +12,7 @@
 
 _Static_assert(RQL_SIDE_COLUMNS == RQL_RELATION_COLUMNS, "what a side hands on");
 #define CHUNK_ROWS 16384u /* a multiple of 64 */
+#define READ_ROWS 4096u /* the same */
 #define FOUND_AT_ONCE 1024u
 /* Bytes a nanosecond of a thread that partitions (primitive/host/README.md), and of a temporary file, written or read. */
 #define PARTITION_GBPS 1.1
@@ -143,6 +144,32 @@ static void fill_chunk(void *state, uint64_t index, unsigned worker)
 	}
 	const uint32_t n = list_live(x->f->side, chunk, first - before[chunk], last - first, list);
 	fill_rows(x, 0, list, n, first - x->first);
+}
+
+/* For partitions: no thread needs to know what others have read. */
+static void read_rows(void *state, uint64_t first, struct rql_host_rows *rows)
+{
+	const struct feed *f = state;
+	const uint64_t end = first + rows->count;
+	struct filling x = {.f = f, .keys = rows->keys};
+	uint32_t list[READ_ROWS];
+	memcpy(x.columns, rows->columns, sizeof(x.columns));
+	if (!f->side->none) {
+		fill_rows(&x, first, NULL, (uint32_t)rows->count, 0);
+		return;
+	}
+	rows->count = 0;
+	for (uint64_t at = first; at < end; at += READ_ROWS) {
+		const uint64_t all = end - at < READ_ROWS ? end - at : READ_ROWS;
+		uint32_t n = 0;
+		for (uint64_t w = at / 64; w < (at + all + 63) / 64; w++)
+			for (uint64_t bits = live_bits(f->side, w); bits; bits &= bits - 1)
+				list[n++] = (uint32_t)(w * 64 + (uint64_t)__builtin_ctzll(bits));
+		while (n && list[n - 1] >= end) /* a word may go on beyond the last row that is asked for */
+			n--;
+		fill_rows(&x, at, n < all ? list : NULL, n, rows->count);
+		rows->count += n;
+	}
 }
 
 /* The last chunk before which there are no more than `number` rows. */
@@ -404,6 +431,8 @@ static rql_status run(const struct rql_prepared *p, struct rql_device *device, c
 		join.build.next = join.probe.next = next_rows;
 		join.build.state = &feeds[0];
 		join.probe.state = &feeds[1];
+		join.build.source = (struct rql_host_source){read_rows, &feeds[0], sides->side[0].rows};
+		join.probe.source = (struct rql_host_source){read_rows, &feeds[1], sides->side[1].rows};
 		join.host_limit = sides->host_bytes;
 		join.folder = sides->folder;
 		join.put = put_pairs;

@@ -33,6 +33,7 @@ struct rql_host_side {
 	rql_status (*next)(void *state, struct rql_device *device, struct rql_host_piece *piece, struct rql_error *err);
 	bool in_place; /* all lie where they are: the spans are NULL before */
 	void *state;
+	struct rql_host_source source; /* the same rows, where they are partitioned on the CPU; may be left out */
 };
 
 struct rql_host_join {
