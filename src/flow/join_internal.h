@@ -112,6 +112,8 @@ uint64_t rql_index_range_count(const struct joining *j, uint64_t least, uint64_t
 /* ---- join.c ---- */
 
 rql_status rql_join_add_room(struct joining *j, struct pairs *p, uint64_t more, struct rql_error *err) RQL_MUST_CHECK;
+/* By all threads where they are many: new pages cost more than the rows. */
+void rql_join_copy(const struct joining *j, uint32_t *to, const uint32_t *from, uint64_t count);
 rql_status rql_join_two_partners(struct rql_error *err) RQL_MUST_CHECK;
 static inline bool rql_join_is_found(const struct joining *j, uint32_t row)
 {

@@ -62,8 +62,8 @@ static rql_status take_all(struct finding *f, const uint32_t *build, const uint3
 	struct pairs *p = f->p;
 	if (p->room - p->count < count)
 		RQL_TRY(rql_join_add_room(f->j, p, count, err));
-	memcpy(p->build + p->count, build, count * sizeof(*build));
-	memcpy(p->probe + p->count, probe, count * sizeof(*probe));
+	rql_join_copy(f->j, p->build + p->count, build, count);
+	rql_join_copy(f->j, p->probe + p->count, probe, count);
 	p->count += count;
 	return RQL_OK;
 }
@@ -187,7 +187,7 @@ static rql_status find_within(struct joining *j, struct rql_run_sides *sides)
 	sides->budget = flow->budget;
 	if (!sides->host_bytes)
 		return find(j, sides);
-	char *folder = flow->host ? rql_host_temporary_folder(flow->host) : NULL;
+	char *folder = flow->host ? rql_host_temporary_folder(flow->host, &sides->file_bytes) : NULL;
 	sides->folder = folder;
 	rql_status status = rql_budget_charge(flow->budget, sides->host_bytes, "partitions of a join", j->r->err);
 	if (status == RQL_OK) {
@@ -209,10 +209,15 @@ rql_status rql_join_pairs_find(struct joining *j, struct rql_run_sides *sides)
 		sides->side[s].none = j->words.sides[s].none;
 	}
 	sides->device_bytes = flow->device_room ? flow->device_room(flow->device_state, offer->device) : 0;
-	if (!sides->device_bytes)
-		return rql_error_set(j->r->err, RQL_ERROR_LIMIT, "rayql_device_memory_limit leaves nothing of device %s's memory",
-		                     offer->device->id);
-	return find_within(j, sides);
+	rql_status status = RQL_OK;
+	if (sides->device_bytes)
+		status = find_within(j, sides);
+	else
+		status = rql_error_set(j->r->err, RQL_ERROR_LIMIT, "rayql_device_memory_limit leaves nothing of device %s's memory",
+		                       offer->device->id);
+	if (status == RQL_ERROR_LIMIT && !j->r->moved.device_peak && !j->r->moved.passes) /* nothing was begun */
+		j->r->failed.full = offer->device;
+	return status;
 }
 
 rql_status rql_join_pairs_run(struct joining *j)

@@ -13,8 +13,8 @@ static rql_status run_method(struct rql_running *r, const struct rql_operator *o
 	uint64_t start = rql_now_ns();
 	rql_status status = rql_leaf_run(r, op->leaf, out);
 	r->stats.run_ns += (double)(rql_now_ns() - start);
-	if (status != RQL_OK && !r->failed)
-		r->failed = op->leaf;
+	if (status != RQL_OK && !r->failed.leaf)
+		r->failed.leaf = op->leaf;
 	return status;
 }
 
@@ -257,7 +257,7 @@ static rql_status give_out(struct rql_running *r, const struct rql_rowset *set, 
 }
 
 rql_status rql_flow_run(const struct rql_flow *flow, const struct rql_operator *tree, struct rql_batch **out,
-                        struct rql_run_stats *stats, struct rql_run_profile *profile, const struct rql_leaf **failed,
+                        struct rql_run_stats *stats, struct rql_run_profile *profile, struct rql_failed *failed,
                         struct rql_error *err)
 {
 	struct rql_running r = {.flow = flow, .arena = rql_arena_new(), .profile = profile, .err = err};

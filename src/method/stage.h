@@ -45,6 +45,7 @@ struct rql_run_sides {
 	uint64_t device_bytes; /* of the device's memory that it may have */
 	uint64_t host_bytes;   /* of the host's, for partitions; 0: any number */
 	const char *folder;    /* for what goes beyond; NULL: nothing may */
+	uint64_t file_bytes;   /* that may be written there; 0: any number */
 	struct rql_budget *budget; /* of the host's memory, for all that is not counted there; NULL: none */
 	/* hits: there is nothing of the build side, and each such probe row comes once or oftener. By one thread at a time. */
 	rql_status (*put)(void *state, const struct rql_found *found, struct rql_error *err);

@@ -167,6 +167,10 @@ static void limits(void **state)
 	assert_true(number_before(text, " spilled; at most") > 0);
 	free(text);
 	is_empty(folder);
+	run(s.con, "SET max_temp_directory_size = '50KB'");
+	by_host(s.con, want, "max_temp_directory_size");
+	is_empty(folder);
+	run(s.con, "RESET max_temp_directory_size");
 	put_folder(s.con, "");
 	by_host(s.con, want, "pairs by join on vulkan:0: ");
 	put_folder(s.con, "/proc/none");

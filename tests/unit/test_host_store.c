@@ -117,7 +117,7 @@ static void check(uint64_t limit, uint32_t bits, const char *folder)
 		all.wide[i] = ~(uint64_t)i;
 	}
 	assert_int_equal(rql_pool_new(4, &pool, NULL), RQL_OK);
-	assert_int_equal(rql_host_memory_new(limit, folder, &memory, NULL), RQL_OK);
+	assert_int_equal(rql_host_memory_new(limit, folder, 0, &memory, NULL), RQL_OK);
 	struct rql_host_store *store = store_new(memory, pool, bits, 0), *again = store_new(memory, pool, 2, bits);
 	const uint64_t lie = ROWS - 70001; /* in memory; those before it come from a source, in two parts */
 	struct source state = {.all = &all};
@@ -161,7 +161,7 @@ static void test_limit(void **state)
 	memset(all.keys, 7, ROWS * 8);
 	memset(all.narrow, 0, ROWS * 4);
 	memset(all.wide, 0, ROWS * 8);
-	assert_int_equal(rql_host_memory_new(100000, NULL, &memory, NULL), RQL_OK);
+	assert_int_equal(rql_host_memory_new(100000, NULL, 0, &memory, NULL), RQL_OK);
 	struct rql_host_store *store = store_new(memory, NULL, 1, 0);
 	const struct rql_host_rows rows = described(&all, 0, ROWS);
 	assert_int_equal(rql_host_store_add(store, &rows, &err), RQL_ERROR_LIMIT);

@@ -316,10 +316,10 @@ static struct rql_host_shape shape_of(const struct rql_run_side *side, uint32_t 
 	return shape;
 }
 
-static struct rql_host_join expected_join(const struct rql_sides *of, struct rql_device *const *devices)
+static struct rql_host_join expected_join(const struct rql_sides *of, uint32_t key_bits, struct rql_device *const *devices)
 {
 	const uint64_t rows[2] = {(uint64_t)of->rows[0] + 1, (uint64_t)of->rows[1] + 1};
-	return join_of(of->hits, of->key_bits, rows, of->device_bytes, devices);
+	return join_of(of->hits, key_bits, rows, of->device_bytes, devices);
 }
 
 static const char *refusal(const struct rql_request *request, const struct rql_device *device)
@@ -343,7 +343,7 @@ static enum rql_offer offer(const struct rql_request *request, const struct rql_
 static rql_status prepare(const struct rql_request *request, struct rql_device *device, struct rql_prepared **out,
                           struct rql_error *err)
 {
-	const struct rql_host_join join = expected_join(request->sides, &device);
+	const struct rql_host_join join = expected_join(request->sides, request->sides->key_bits, &device);
 	const uint64_t partitions = rql_host_join_partitions(&join);
 	if (!partitions)
 		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "rayql_device_memory_limit leaves too little for a partition of a join");
@@ -378,11 +378,15 @@ static void price(const struct rql_prepared *p, const struct rql_device *device,
 	                         .bytes = rows * row + p->of.pairs * pair};
 }
 
+/* Which words there are, the run knows: the kernels of both are made ahead. */
 static rql_status kernels(const struct rql_prepared *p, rql_see_kernel *see, void *state, struct rql_error *err)
 {
 	struct rql_device *device = p->device;
-	const struct rql_host_join join = expected_join(&p->of, &device);
-	return rql_host_join_kernels(&join, see, state, err);
+	for (uint32_t bits = 32; bits <= p->of.key_bits; bits += 32) {
+		const struct rql_host_join join = expected_join(&p->of, bits, &device);
+		RQL_TRY(rql_host_join_kernels(&join, see, state, err));
+	}
+	return RQL_OK;
 }
 
 static void report(const struct rql_host_report *r, struct rql_port *out)
@@ -435,6 +439,7 @@ static rql_status run(const struct rql_prepared *p, struct rql_device *device, c
 		join.probe.source = (struct rql_host_source){read_rows, &feeds[1], sides->side[1].rows};
 		join.host_limit = sides->host_bytes;
 		join.folder = sides->folder;
+		join.file_limit = sides->file_bytes;
 		join.put = put_pairs;
 		join.heavy = put_heavy;
 		join.state = &sink;

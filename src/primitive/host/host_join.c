@@ -356,7 +356,7 @@ rql_status rql_host_join_run(const struct rql_host_join *join, struct rql_host_r
 	const uint64_t limit = limit_of(join);
 	if (!rql_host_sizes_choose(join, join->devices[0], limit, &run.sizes))
 		return limit_reached(join->devices[0], rql_host_sizes_bytes(join, join->devices[0], &run.sizes), limit, err);
-	RQL_TRY(rql_host_memory_new(join->host_limit, join->folder, &run.memory, err));
+	RQL_TRY(rql_host_memory_new(join->host_limit, join->folder, join->file_limit, &run.memory, err));
 	pthread_mutex_init(&run.sink_lock, NULL);
 	pthread_mutex_init(&run.error_lock, NULL);
 	rql_status status = run.sizes.bits ? partition_sides(&run, report, err) : RQL_OK;

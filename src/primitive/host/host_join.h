@@ -47,6 +47,7 @@ struct rql_host_join {
 	uint64_t device_limit; /* bytes of each device's memory; 0: what can be had */
 	uint64_t host_limit;   /* of partitions in the host's memory; 0: any */
 	const char *folder;    /* for what goes beyond; NULL: nothing may */
+	uint64_t file_limit;   /* bytes that may be written there; 0: any */
 	uint64_t piece_rows;   /* at most; 0: chosen */
 	/* The result: the build side's columns (not of SEMI and ANTI), then the probe side's. `room` gives memory of the
 	 * caller's on that device for piece->rows rows, in place of the join's own, and may be left out; of a piece that was too

@@ -18,7 +18,7 @@
 #define FULL_SHARE 2u   /* the same, for full blocks. What is left has the first blocks of four stores: two passes */
 
 struct rql_host_memory {
-	uint64_t limit;
+	uint64_t limit, file_limit;
 	_Atomic uint64_t used, peak;
 	pthread_mutex_t lock; /* of `spill` being made */
 	struct rql_spill *_Atomic spill;
@@ -66,7 +66,8 @@ uint64_t rql_host_row_bytes(const struct rql_host_shape *shape)
 
 /* ---- memory ---- */
 
-rql_status rql_host_memory_new(uint64_t limit, const char *folder, struct rql_host_memory **out, struct rql_error *err)
+rql_status rql_host_memory_new(uint64_t limit, const char *folder, uint64_t file_limit, struct rql_host_memory **out,
+                               struct rql_error *err)
 {
 	struct rql_host_memory *memory = calloc(1, sizeof(*memory));
 	if (!memory || (folder && !(memory->folder = strdup(folder)))) {
@@ -74,6 +75,7 @@ rql_status rql_host_memory_new(uint64_t limit, const char *folder, struct rql_ho
 		return rql_error_memory(err, sizeof(*memory), "partitions in the host's memory");
 	}
 	memory->limit = limit;
+	memory->file_limit = file_limit;
 	pthread_mutex_init(&memory->lock, NULL);
 	*out = memory;
 	return RQL_OK;
@@ -240,6 +242,9 @@ static rql_status memory_for_block(struct rql_host_store *store, struct part *p,
 			                     "that they may have, and there is no folder for temporary files",
 			                     (unsigned long long)memory->limit);
 		RQL_TRY(spill_of(memory, &spill, err));
+		if (memory->file_limit && rql_spill_bytes(spill) + store->block_bytes > memory->file_limit)
+			return rql_error_set(err, RQL_ERROR_LIMIT, "the partitions of a join take more than the %llu bytes that a temporary "
+			                     "file may have (max_temp_directory_size)", (unsigned long long)memory->file_limit);
 		RQL_TRY(rql_spill_write(spill, last->memory, store->block_bytes, &last->at, err));
 		*out = last->memory;
 		last->memory = NULL;

@@ -29,8 +29,8 @@ struct rql_host_rows {
 /* What several stores share. */
 struct rql_host_memory;
 /* limit: bytes of blocks that stay in memory; 0: all. folder: of the temporary file; NULL: there is none, and more than
- * the limit is RQL_ERROR_LIMIT. */
-rql_status rql_host_memory_new(uint64_t limit, const char *folder, struct rql_host_memory **out,
+ * the limit is RQL_ERROR_LIMIT. So is more than file_limit in the file; 0: any. */
+rql_status rql_host_memory_new(uint64_t limit, const char *folder, uint64_t file_limit, struct rql_host_memory **out,
                                struct rql_error *err) RQL_MUST_CHECK;
 void rql_host_memory_free(struct rql_host_memory *memory);
 uint64_t rql_host_memory_peak(const struct rql_host_memory *memory);
