@@ -232,8 +232,10 @@ static void see_piece(struct pairing *p, const struct rql_found *found)
 static rql_status put(void *state, const struct rql_found *found, struct rql_error *err)
 {
 	struct pairing *p = state;
-	see_piece(p, found);
-	const rql_status status = rql_morsels_run(p->agg.r, found->count, add_morsel, p);
+	struct rql_found checked = *found;
+	RQL_TRY(rql_join_pairs_check(&p->join, &checked, err));
+	see_piece(p, &checked);
+	const rql_status status = rql_morsels_run(p->agg.r, checked.count, add_morsel, p);
 	if (status != RQL_OK && err != p->agg.r->err)
 		rql_error_move(err, p->agg.r->err);
 	return status;
@@ -398,6 +400,8 @@ rql_status rql_rowset_aggregate_pairs(struct rql_running *r, const struct rql_re
 	if (!*done)
 		return RQL_OK;
 	rql_status status = rql_join_open(&p->join, inputs);
+	for (unsigned s = 0; s < 2 && p->join.by_hash; s++)
+		carry_number(p, s);
 	if (status == RQL_OK)
 		status = find(p);
 	if (status == RQL_OK)

@@ -515,7 +515,8 @@ static rql_status prepare(struct joining *j)
 	j->words.columns = j->keys.key_count;
 	j->words.nulls_equal = j->keys.nulls_equal;
 	j->words.side_count = 2;
-	RQL_TRY(rql_keys_make(j->r, &j->words));
+	j->by_hash = j->by_pairs && j->wants != WANT_MARK && rql_keys_can_hash(&j->words);
+	RQL_TRY((j->by_hash ? rql_keys_hash : rql_keys_make)(j->r, &j->words));
 	if (j->keys.range.found)
 		RQL_TRY(rql_range_open(j));
 	if (!j->by_pairs && (j->keys.key_count || !j->keys.range.found))
@@ -561,6 +562,7 @@ void rql_join_close(struct joining *j)
 		free(j->morsels[m].build);
 	}
 	free_rooms(j);
+	rql_join_pairs_close(j);
 	rql_index_range_close(j);
 	rql_evaluator_free(j->rest);
 }

@@ -3,6 +3,7 @@
  *
  * Only pairs come in, also of outer joins, and a bit is kept for each row that has one. So a method can cut both sides as
  * it likes: a row may find its partners in several places. */
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,6 +69,86 @@ static rql_status take_all(struct finding *f, const uint32_t *build, const uint3
 	return RQL_OK;
 }
 
+/* ---- candidates by hash ---- */
+
+#define CHECKED_AT_ONCE 4096u /* a multiple of 64 */
+
+struct rql_checked {
+	uint64_t room;   /* of pairs */
+	uint64_t *same;  /* bitmap */
+	uint32_t *rows[2];
+};
+
+struct checking {
+	const struct joining *j;
+	const uint32_t *rows[2];
+	uint64_t count, *same;
+	_Atomic uint64_t wrong;
+};
+
+static void check_part(void *state, uint64_t index, unsigned worker)
+{
+	struct checking *c = state;
+	const uint64_t first = index * CHECKED_AT_ONCE, left = c->count - first, n = left < CHECKED_AT_ONCE ? left : CHECKED_AT_ONCE;
+	uint64_t wrong = n;
+	(void)worker;
+	memset(c->same + first / 64, 0, (n + 63) / 64 * sizeof(*c->same));
+	for (uint64_t i = first; i < first + n; i++) {
+		const bool same = rql_keys_same(&c->j->words, c->rows[0][i], c->rows[1][i]);
+		c->same[i >> 6] |= (uint64_t)same << (i & 63);
+		wrong -= same;
+	}
+	if (wrong)
+		atomic_fetch_add(&c->wrong, wrong);
+}
+
+static rql_status room_for_checked(struct joining *j, uint64_t count, struct rql_error *err)
+{
+	struct rql_checked *k = j->checked ? j->checked : (j->checked = calloc(1, sizeof(*k)));
+	if (k && k->room < count) {
+		free(k->same);
+		free(k->rows[0]);
+		free(k->rows[1]);
+		*k = (struct rql_checked){.room = count,
+		                          .same = malloc((count + 63) / 64 * sizeof(*k->same)),
+		                          .rows = {malloc(count * sizeof(uint32_t)), malloc(count * sizeof(uint32_t))}};
+	}
+	return k && k->same && k->rows[0] && k->rows[1] ? RQL_OK : rql_error_memory(err, count * 9, "the rows of a join");
+}
+
+rql_status rql_join_pairs_check(struct joining *j, struct rql_found *found, struct rql_error *err)
+{
+	if (!j->by_hash || !found->count)
+		return RQL_OK;
+	RQL_TRY(room_for_checked(j, found->count, err));
+	const struct rql_checked *k = j->checked;
+	struct checking c = {.j = j, .rows = {found->columns[0][0], found->columns[1][0]}, .count = found->count, .same = k->same};
+	rql_pool_each(j->r->flow->pool, (found->count + CHECKED_AT_ONCE - 1) / CHECKED_AT_ONCE, check_part, &c);
+	if (!atomic_load(&c.wrong))
+		return RQL_OK;
+	found->count = 0;
+	for (uint64_t i = 0; i < c.count; i++) {
+		k->rows[0][found->count] = c.rows[0][i];
+		k->rows[1][found->count] = c.rows[1][i];
+		found->count += k->same[i >> 6] >> (i & 63) & 1;
+	}
+	found->columns[0][0] = k->rows[0];
+	found->columns[1][0] = k->rows[1];
+	return RQL_OK;
+}
+
+void rql_join_pairs_close(struct joining *j)
+{
+	struct rql_checked *k = j->checked;
+	if (!k)
+		return;
+	free(k->same);
+	free(k->rows[0]);
+	free(k->rows[1]);
+	free(k);
+	j->checked = NULL;
+}
+
 static rql_status test(struct finding *f, const uint32_t *build, const uint32_t *probe, uint32_t count,
                        struct rql_error *err)
 {
@@ -82,11 +163,13 @@ static rql_status test(struct finding *f, const uint32_t *build, const uint32_t 
 	return RQL_OK;
 }
 
-static rql_status put(void *state, const struct rql_found *found, struct rql_error *err)
+static rql_status put(void *state, const struct rql_found *all, struct rql_error *err)
 {
 	struct finding *f = state;
-	const uint32_t *build = found->columns[0][0], *probe = found->columns[1][0];
-	const uint64_t count = found->count;
+	struct rql_found found = *all;
+	RQL_TRY(rql_join_pairs_check(f->j, &found, err));
+	const uint32_t *build = found.columns[0][0], *probe = found.columns[1][0];
+	const uint64_t count = found.count;
 	if (!build) {
 		for (uint64_t i = 0; i < count; i++)
 			hit(f, probe[i]);
@@ -236,7 +319,7 @@ rql_status rql_join_pairs_run(struct joining *j)
 		sides.side[s].column_count = 1;
 		sides.side[s].columns[0].bits = 32;
 	}
-	sides.hits = j->wants != WANT_PAIRS && !j->rest;
+	sides.hits = j->wants != WANT_PAIRS && !j->rest && !j->by_hash;
 	RQL_TRY(rql_join_pairs_find(j, &sides));
 	return take_alone(&f);
 }

@@ -19,6 +19,7 @@ static void make_sides(rayql_connection *con)
 	         "300000000000000 w, 's' || (hash(i * 19) % 26000) s, CASE WHEN i % 2 = 0 THEN 5 ELSE hash(i * 23) % 60000 END::INTEGER h, "
 	         "(hash(i * 29) % 20 / 8.0)::DOUBLE d FROM range(30000) r(i)");
 	run(con, "INSERT INTO b SELECT 1, 30000 + i, 2, 'x', 3, 1.5 FROM range(2) r(i); CREATE TABLE none AS FROM b LIMIT 0");
+	run(con, "UPDATE a SET s = 'bg7Gc6c' WHERE v < 9; UPDATE b SET s = 'diM8bfc1' WHERE v < 9"); /* one hash (flow/keys.c) */
 	run(con, "UPDATE a SET k = NULL WHERE v % 17 = 0; UPDATE b SET k = NULL WHERE v % 13 = 0; UPDATE a SET s = NULL WHERE v % 7 = 3; "
 	         "UPDATE b SET w = NULL WHERE v % 11 = 3; CREATE INDEX ca ON a USING columns (*); CREATE INDEX cb ON b USING columns (*); "
 	         "CREATE INDEX cn ON none USING columns (*)");
@@ -93,8 +94,14 @@ static void kinds(void **state)
 		"SELECT " SUMS ", avg(a.w), min(b.d), max(a.w) FROM a JOIN b ON a.k = b.k",
 		"SELECT a.d g, b.d h, " SUMS ", max(b.s) FROM a JOIN b ON a.k = b.k GROUP BY ALL ORDER BY ALL",
 		"SELECT b.v % 3 g, count(*), count(b.w) FILTER (b.v > 9), bool_or(a.v > 7) FROM a JOIN b ON a.h = b.h GROUP BY ALL ORDER BY ALL",
+		"SELECT " SUMS ", min(a.s) FROM a JOIN b ON a.s = b.s", /* texts by hash, of two dictionaries */
 		"SELECT count(*), sum(n) FROM (SELECT a.k, b.d, count(*) n FROM a JOIN b ON a.k = b.k GROUP BY ALL)",
 		"SELECT b.k, sum(a.v) FROM a JOIN b ON a.w = b.w WHERE b.v % 2 = 1 GROUP BY ALL ORDER BY ALL",
+	};
+	/* texts by hash, two of which have one hash: rows with and without a partner */
+	static const char *const texts[] = {
+		"SELECT count(*), sum(v) FROM a WHERE NOT EXISTS (SELECT 1 FROM b WHERE lower(a.s) = lower(b.s))",
+		"SELECT " SUMS " FROM a FULL JOIN b ON a.s = b.s",
 	};
 	/* of one side's rows it is asked whether they have a partner */
 	static const char *const hits[] = {
@@ -111,6 +118,8 @@ static void kinds(void **state)
 	s = pairs_session();
 	for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
 		same_by_pairs(s.con, pairs[i], NULL);
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+		same_by_pairs(s.con, texts[i], NULL);
 	for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++)
 		same_by_pairs(s.con, pieces[i], "of pairs as they come");
 	run(s.con, "SET rayql_device_memory_limit = '860KB'");
