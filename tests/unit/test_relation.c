@@ -759,6 +759,10 @@ static void test_groups_skew(void **state)
 	k.tuning.bits = 14;
 	k.pattern = SKEWED;
 	check_groups(k);
+	/* More rows of one group than a tally has room for, in one workgroup and one copy: they go to registers between. */
+	struct group_check tallies = {.key_bits = 64, .value_bits = 64, .rows = 140003, .distinct = 1, .guess = 1000,
+	                              .pattern = EQUAL, .columns = 2, .is_signed = true, .tuning = {.bits = 1, .piece_log2 = 17}};
+	check_groups(tallies);
 	k.tuning = (struct rql_relation_tuning){0};
 	k.pattern = UNIFORM;
 	k.guess = 1; /* found out by what finds no place */
