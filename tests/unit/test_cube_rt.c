@@ -10,7 +10,11 @@
 #include "submissions.h"
 #include "vulkan_fixture.h"
 
+#ifdef __SANITIZE_ADDRESS__
+#define CASES 30u
+#else
 #define CASES 120u
+#endif
 
 static struct rql_devices *devices;
 static struct rql_device *gpu;
