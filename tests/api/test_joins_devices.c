@@ -323,7 +323,7 @@ static void three_values(void **state)
 		snprintf(sql, sizeof sql, queries[i % 3], keys[i / 3 % 3], sides[i / 9]);
 		joins += same_at(s.con, sql, __FILE__, __LINE__);
 	}
-	assert_true(joins > 5 / QUERY_STEP);
+	assert_true(joins > 5 || QUERY_STEP > 1);
 	same_there(s.con, "SELECT count(*), sum(v) FROM a JOIN b ON a.k2 = b.k2 WHERE a.s NOT IN (SELECT s FROM c WHERE x < 20)");
 	same_there(s.con, "SELECT b.s IN (SELECT s FROM a WHERE v < 50), count(*) FROM a LEFT JOIN b ON a.k = b.k GROUP BY ALL "
 	                  "ORDER BY ALL");

@@ -12,7 +12,7 @@
 #include "vulkan_fixture.h"
 
 #ifdef __SANITIZE_ADDRESS__
-#define CASES 16u
+#define CASES 30u
 #else
 #define CASES 120u
 #endif

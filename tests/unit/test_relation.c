@@ -507,7 +507,7 @@ static void test_join(void **state)
 	                                    {40007, 50021, 20000}};
 	uint32_t turn = 0;
 	for (uint32_t i = 0; i < sizeof(sizes) / sizeof(*sizes) - !LARGE_SIZES; i += SIZE_STEP) {
-		for (uint32_t kind = 0; kind < KINDS; kind++, turn++) {
+		for (uint32_t kind = 0; kind < KINDS; kind += SIZE_STEP, turn++) {
 			struct join_check k = {.kind = kinds[kind], .key_bits = i % 2 ? 64 : 32, .build = sizes[i][0], .probe = sizes[i][1],
 			                       .distinct = sizes[i][2], .pattern = turn % 5 == 1 ? EXTREMES : turn % 5 == 2 ? MISSES : UNIFORM,
 			                       .nulls = (int)(turn / 2 % 4), .payloads = turn % 3, .found = turn % 7 == 3};
