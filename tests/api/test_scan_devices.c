@@ -579,6 +579,8 @@ static void maps_made_there(void **state)
 		{"t, count(*), sum(v * w) FROM p JOIN q ON p.kb = q.ub WHERE w <> %d GROUP BY t", there},
 		{"v, t, d FROM p JOIN q ON p.k = q.u WHERE w < %d AND v < 9000", there},
 		{"d, count(*), sum(v) FROM p JOIN q ON p.far = q.uf WHERE w < %d GROUP BY d", there},
+		/* no larger than of the rows that came: 12,000 keys in 32,768 places */
+		{"g, count(*) FROM p WHERE far IN (SELECT uf FROM q WHERE y < 2 AND w > -%d) GROUP BY g", "hashed map of 524392 bytes; rows stay on a GPU"},
 		{"x, t, count(*) FROM p JOIN q ON p.k = q.u AND p.g = q.y WHERE w < %d GROUP BY x, t", there},
 		{"x, t, count(*), min(v) FROM p JOIN q ON p.k = q.k4 AND p.g = q.y WHERE w > %d GROUP BY x, t", there},
 		/* nobody, keys that come twice, more values than numbers, and rows without a match */
