@@ -100,6 +100,7 @@ static void joins(void **state)
 	char *text = rows_of(s.con, explain, NULL);
 	holds(text, "rows of t under rows of index on compute, in i_d");
 	free(text);
+	join_by_keys(s.con, "compute");
 	close_session(&s);
 }
 
