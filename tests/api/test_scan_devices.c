@@ -622,6 +622,12 @@ static void maps_made_there(void **state)
 	/* The bits lie there as any map's: no run has sent them. */
 	expect(s.con, "SELECT count(*) > 5 FROM rayql_structures() WHERE kind = 'map' AND placed LIKE 'vulkan:0 (bits in %'",
 	       NULL, "true\n");
+	/* Bits would do, but are more than a device's cache holds, and than a hash table. */
+	run(s.con, "CREATE TABLE apart AS SELECT i * 1500 k FROM range(150000) r(i); CREATE INDEX ca ON apart USING columns (*)");
+	expect(s.con, "SELECT sum(k) FROM apart", NULL, "16874887500000\n");
+	char *apart = rows_of(s.con, "EXPLAIN SELECT g, count(*) FROM p WHERE far IN (SELECT k FROM apart) GROUP BY g", NULL);
+	holds(apart, "hashed map of 8388712 bytes; rows stay on a GPU");
+	free(apart);
 	/* A row more, and the map is another. */
 	run(s.con, "INSERT INTO q SELECT k + 1, kb, far, u + 5, ub + 4, w, x, uf + 1, y, k4 + 1, k2, t, d, s, few FROM q LIMIT 500");
 	char *want = rows_of(s.con, "SELECT count(*) FROM (FROM p WHERE v >= 0) p JOIN (FROM q WHERE w >= 0) q ON p.k = q.u", NULL);

@@ -11,10 +11,10 @@
  * for 10^8 rows of which 0.01 to 1 % are set. */
 #define UNDER_PART 0.25
 #define LISTS_PART (UNDER_PART / 8) /* a lane takes eight times as many rows' lists at once as it does bits */
-/* Of a map so many bytes stay in a GPU's cache beside what streams by (an H100 has 50 MB): a key is looked up at the speed
- * of the tests there, beyond that by a random read of memory. 10^8 keys in a table of 33 MB took an H100 2.6 to 15 ms
- * longer than the bytes of their column, in one of 17 MB 2.2 (bench/results, 2026-11-26). */
-#define CACHED_BYTES (24.0 * (1 << 20))
+/* A key is looked up at the speed of the tests where the map is in the cache, beyond that by a random read of memory.
+ * 10^8 keys in a table of 33 MB, or in bits of 125 MB, took an H100 2.6 to 15 ms longer than the bytes of their column, in
+ * a table of 17 MB 2.2 (bench/results, 2026-11-26). */
+#define CACHED_BYTES ((double)RQL_MAP_CACHED_BYTES)
 #define UPLOADS 2.0 /* of a first run, which upload no column: the tables, and what is put at rest */
 
 /* ---- what is read ---- */
