@@ -75,7 +75,7 @@ struct options {
 
 struct measured {
 	struct rql_samples first, fresh, warm, host;
-	char method[24], reason[256];
+	char method[24], reason[256], first_method[24], first_reason[256];
 	bool looked_up; /* rows by an index, of either side */
 	bool same;
 };
@@ -160,13 +160,14 @@ static rql_status answer_of(struct run *r, const struct rql_suite_query *q, stru
 	return status;
 }
 
-static void note_method(struct run *r, struct measured *m)
+/* Who answered the last text, and why. */
+static void note_method(struct run *r, char method[24], char reason[256])
 {
 	rayql_query_info info = {.size = sizeof info};
 	if (rayql_last_query(r->con, &info) != RAYQL_OK)
 		return;
-	snprintf(m->method, sizeof m->method, "%s", info.method ? info.method : "");
-	snprintf(m->reason, sizeof m->reason, "%s", info.reason ? info.reason : "");
+	snprintf(method, 24, "%s", info.method ? info.method : "");
+	snprintf(reason, 256, "%s", info.reason ? info.reason : "");
 }
 
 static rql_status note_index(struct run *r, const struct rql_suite_query *q, struct measured *m, struct rql_error *err)
@@ -187,11 +188,12 @@ static rql_status time_rayql(struct run *r, const struct rql_suite_query *q, str
 	for (int64_t i = 0; i < r->options->runs; i++) {
 		RQL_TRY(forget(r, err));
 		RQL_TRY(time_text(r, q, true, &m->first, err));
+		note_method(r, m->first_method, m->first_reason);
 		RQL_TRY(time_text(r, q, true, &m->fresh, err));
 	}
 	for (int64_t i = 0; i < r->options->runs; i++)
 		RQL_TRY(time_text(r, q, false, &m->warm, err));
-	note_method(r, m);
+	note_method(r, m->method, m->reason);
 	return note_index(r, q, m, err);
 }
 
@@ -266,9 +268,11 @@ static void print_run(const struct run *r)
 		for (uint32_t i = 0; i < QUERIES; i++) {
 			const struct measured *m = &r->measured[s][i];
 			const double host = median(&m->host);
-			printf("%-8s %8.2f %8.2f %8.2f %8.2f %13.2f %5.2f  %s%s%s\n", queries[i].name, median(&m->first),
+			const bool other = strcmp(m->method, m->first_method) != 0;
+			printf("%-8s %8.2f %8.2f %8.2f %8.2f %13.2f %5.2f  %s%s%s%s%s\n", queries[i].name, median(&m->first),
 			       median(&m->fresh), median(&m->warm), host, host / median(&m->first), host / median(&m->warm), m->method,
-			       m->looked_up ? ", index" : "", m->same ? "" : "  WRONG");
+			       m->looked_up ? ", index" : "", other ? ", first: " : "", other ? m->first_method : "",
+			       m->same ? "" : "  WRONG");
 		}
 		printf("%-44s %13.2f %5.2f\n", "times as fast as DuckDB, geometric mean",
 		       mean_ratio(r, s, offsetof(struct measured, first)), mean_ratio(r, s, offsetof(struct measured, warm)));
@@ -286,6 +290,8 @@ static void put_measured(struct rql_strbuf *out, const struct measured *m, const
 	rql_json_number(out, "host_ms", median(&m->host));
 	rql_json_string(out, "method", m->method);
 	rql_json_string(out, "reason", m->reason);
+	rql_json_string(out, "first_method", m->first_method);
+	rql_json_string(out, "first_reason", m->first_reason);
 	rql_json_bool(out, "looked_up", m->looked_up);
 	rql_json_bool(out, "same", m->same);
 	rql_strbuf_put(out, "}");

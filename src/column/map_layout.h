@@ -14,6 +14,8 @@ struct rql_map_entry {
 };
 
 #define RQL_MAP_LISTED 4096u
+/* Of a map so many bytes stay in a GPU's cache beside what streams by (an H100 has 50 MB). */
+#define RQL_MAP_CACHED_BYTES (UINT64_C(24) << 20)
 
 struct rql_map {
 	uint64_t entries, bytes;

@@ -17,6 +17,8 @@ extern const struct rql_method rql_method_append_compute;
 extern const struct rql_method rql_method_index_cpu;
 extern const struct rql_method rql_method_index_compute;
 extern const struct rql_method rql_method_index_rt;
+extern const struct rql_method rql_method_index_keys_compute;
+extern const struct rql_method rql_method_index_keys_rt;
 extern const struct rql_method rql_method_sieve_cpu;
 extern const struct rql_method rql_method_sieve_compute;
 extern const struct rql_method rql_method_sieve_positions;
@@ -42,6 +44,8 @@ const struct rql_method *const *rql_methods(void)
 	    &rql_method_index_cpu,
 	    &rql_method_index_compute,
 	    &rql_method_index_rt,
+	    &rql_method_index_keys_compute,
+	    &rql_method_index_keys_rt,
 	    &rql_method_sieve_cpu,
 	    &rql_method_sieve_compute,
 	    &rql_method_sieve_positions,

@@ -328,6 +328,7 @@ enum rql_reads {
 	RQL_READS_PAIR,
 	RQL_READS_APPEND,
 	RQL_READS_SIDES,
+	RQL_READS_KEYS,
 	RQL_READS_INDEX, /* of structures only: requests over other ones' stores have it in `indexes` */
 };
 /* What is wanted, and what a method gives: port.h has the forms. */
@@ -357,6 +358,12 @@ struct rql_columns_source {
 	struct rql_prepared *prepared;   /* on the same device */
 	const struct rql_store_snapshot *form;
 	double rows; /* expected */
+};
+/* ROWS of a store, by an index of the column: those whose value is a key of rows that come in, on the same device. */
+struct rql_keys_in {
+	struct rql_columns_source from; /* borrowed: whoever reads the rows that are found reads these, too, and frees both */
+	uint32_t key;                   /* their column; its fields are those of the store's column, from another least value on */
+	uint32_t column;                /* of the store */
 };
 /* Several such, whose fields say the same: the rows of all of them, as UNION ALL has them. */
 #define RQL_APPEND_MOST 8u
@@ -454,6 +461,7 @@ struct rql_request {
 	const struct rql_pair *pair;
 	const struct rql_append *append;
 	const struct rql_sides *sides; /* PAIRS; copied */
+	const struct rql_keys_in *keys; /* of `snapshot`, whose `indexes` there are; copied. No condition is tested */
 	/* Which rows. Of a relation those of all boxes: */
 	uint32_t box_count;
 	const struct rql_box *boxes;
@@ -509,6 +517,7 @@ static inline enum rql_reads rql_request_reads(const struct rql_request *request
 	       : request->pair        ? RQL_READS_PAIR
 	       : request->append      ? RQL_READS_APPEND
 	       : request->sides       ? RQL_READS_SIDES
+	       : request->keys        ? RQL_READS_KEYS
 	       : request->from.method ? RQL_READS_COLUMNS
 	                              : RQL_READS_STORE;
 }

@@ -38,6 +38,31 @@ void rql_stage_read(struct rql_stage *stage, struct rql_stage *input)
 
 /* ---- contexts ---- */
 
+/* An input that several stages of a tree read has one context in it, which the first of them owns. So it is recorded
+ * once, before all of these, and looked at once. */
+static bool owns(const struct rql_stage_context *context, uint32_t input)
+{
+	return !(context->borrowed >> input & 1);
+}
+
+/* Contexts that were opened for one tree so far: an input beyond them has one for each of its readers. */
+#define OPENED_MOST 64u
+struct opened {
+	uint32_t count;
+	struct {
+		const struct rql_stage *stage;
+		struct rql_stage_context *context;
+	} of[OPENED_MOST];
+};
+
+static struct rql_stage_context *find_opened(const struct opened *opened, const struct rql_stage *stage)
+{
+	struct rql_stage_context *found = NULL;
+	for (uint32_t i = 0; i < opened->count && !found; i++)
+		found = opened->of[i].stage == stage ? opened->of[i].context : NULL;
+	return found;
+}
+
 static void close_context(struct rql_stage *stage, struct rql_stage_context *context)
 {
 	if (!context)
@@ -45,7 +70,8 @@ static void close_context(struct rql_stage *stage, struct rql_stage_context *con
 	rql_commands_free(context->commands);
 	rql_commands_free(context->timed);
 	for (uint32_t i = 0; i < stage->input_count; i++)
-		close_context(stage->inputs[i], context->inputs[i]);
+		if (owns(context, i))
+			close_context(stage->inputs[i], context->inputs[i]);
 	stage->ops->close(stage, context);
 }
 
@@ -82,6 +108,8 @@ static bool fits(struct rql_stage *stage, const struct rql_stage_context *contex
 {
 	bool all = !stage->ops->fits || stage->ops->fits(stage, context);
 	for (uint32_t i = 0; i < stage->input_count && all; i++) {
+		if (!owns(context, i))
+			continue;
 		pthread_mutex_lock(&stage->inputs[i]->lock);
 		all = fits(stage->inputs[i], context->inputs[i]);
 		pthread_mutex_unlock(&stage->inputs[i]->lock);
@@ -99,35 +127,59 @@ static rql_status open_on(struct rql_stage *stage, struct rql_stage_context *con
 	return stage->ops->open_on(stage, stage->device, ports, out, err);
 }
 
+static rql_status open_context(struct rql_stage *stage, struct opened *opened, struct rql_stage_context **out,
+                               struct rql_error *err);
+
+/* ... or the one that another stage of the tree has. */
+static rql_status open_input(struct rql_stage *input, struct opened *opened, struct rql_stage_context **out,
+                             bool *borrowed, struct rql_error *err)
+{
+	if ((*out = find_opened(opened, input))) {
+		*borrowed = true;
+		return RQL_OK;
+	}
+	pthread_mutex_lock(&input->lock);
+	rql_status status = open_context(input, opened, out, err);
+	pthread_mutex_unlock(&input->lock);
+	return status;
+}
+
 /* The inputs' first: what a stage needs follows from what they have room for. */
-static rql_status open_context(struct rql_stage *stage, struct rql_stage_context **out, struct rql_error *err)
+static rql_status open_context(struct rql_stage *stage, struct opened *opened, struct rql_stage_context **out,
+                               struct rql_error *err)
 {
 	struct rql_stage_context *inputs[RQL_STAGE_INPUTS_MAX] = {NULL}, *context = NULL;
+	bool borrowed[RQL_STAGE_INPUTS_MAX] = {false};
 	rql_status status = RQL_OK;
-	for (uint32_t i = 0; i < stage->input_count && status == RQL_OK; i++) {
-		pthread_mutex_lock(&stage->inputs[i]->lock);
-		status = open_context(stage->inputs[i], &inputs[i], err);
-		pthread_mutex_unlock(&stage->inputs[i]->lock);
-	}
+	for (uint32_t i = 0; i < stage->input_count && status == RQL_OK; i++)
+		status = open_input(stage->inputs[i], opened, &inputs[i], &borrowed[i], err);
 	if (status == RQL_OK)
 		status = stage->ops->open ? stage->ops->open(stage, inputs, &context, err) : open_on(stage, inputs, &context, err);
 	for (uint32_t i = 0; i < stage->input_count; i++) {
-		if (context)
+		if (context) {
 			context->inputs[i] = inputs[i];
-		else
+			context->borrowed |= (uint32_t)borrowed[i] << i;
+		} else if (!borrowed[i])
 			close_context(stage->inputs[i], inputs[i]);
 	}
-	if (status == RQL_OK)
-		*out = context;
-	else
+	if (status != RQL_OK) {
 		close_context(stage, context);
-	return status;
+		return status;
+	}
+	if (opened->count < OPENED_MOST) {
+		opened->of[opened->count].stage = stage;
+		opened->of[opened->count++].context = context;
+	}
+	*out = context;
+	return RQL_OK;
 }
 
 static rql_status record_passes(struct rql_stage *stage, struct rql_stage_context *context,
                                 struct rql_commands *commands, struct rql_error *err)
 {
 	for (uint32_t i = 0; i < stage->input_count; i++) {
+		if (!owns(context, i))
+			continue;
 		pthread_mutex_lock(&stage->inputs[i]->lock);
 		rql_status status = record_passes(stage->inputs[i], context->inputs[i], commands, err);
 		pthread_mutex_unlock(&stage->inputs[i]->lock);
@@ -169,7 +221,8 @@ static rql_status find_context(struct rql_stage *stage, bool timed, struct rql_s
 			context = NULL;
 		}
 	}
-	rql_status status = context ? RQL_OK : open_context(stage, &context, err);
+	struct opened opened = {.count = 0};
+	rql_status status = context ? RQL_OK : open_context(stage, &opened, &context, err);
 	if (status == RQL_OK)
 		status = record(stage, context, timed, err);
 	if (status == RQL_OK)
@@ -251,7 +304,7 @@ static rql_status run_before(struct rql_stage *stage, struct rql_stage_context *
                              bool timed, struct rql_progress *progress, struct rql_error *err)
 {
 	for (uint32_t i = 0; i < stage->input_count; i++)
-		RQL_TRY(run_before(stage->inputs[i], context->inputs[i], timed, progress, err));
+		RQL_TRY(owns(context, i) ? run_before(stage->inputs[i], context->inputs[i], timed, progress, err) : RQL_OK);
 	return stage->ops->before ? stage->ops->before(stage, context, timed, progress, err) : RQL_OK;
 }
 
@@ -260,7 +313,7 @@ static rql_status check(struct rql_stage *stage, struct rql_stage_context *conte
 {
 	rql_status status = RQL_OK;
 	for (uint32_t i = 0; i < stage->input_count && status == RQL_OK && !*again; i++)
-		status = check(stage->inputs[i], context->inputs[i], again, err);
+		status = owns(context, i) ? check(stage->inputs[i], context->inputs[i], again, err) : RQL_OK;
 	if (status != RQL_OK || *again || !stage->ops->check)
 		return status;
 	pthread_mutex_lock(&stage->lock);
@@ -293,7 +346,8 @@ static rql_status begin(struct rql_stage *stage, bool timed, struct rql_progress
 static void tell(const struct rql_stage *stage, const struct rql_stage_context *context, struct rql_drawn *drawn)
 {
 	for (uint32_t i = 0; i < stage->input_count; i++)
-		tell(stage->inputs[i], context->inputs[i], drawn);
+		if (owns(context, i))
+			tell(stage->inputs[i], context->inputs[i], drawn);
 	if (stage->ops->tell)
 		stage->ops->tell(stage, context, drawn);
 }
@@ -303,7 +357,7 @@ static rql_status count_passes(struct rql_stage *stage, struct rql_stage_context
                                struct rql_error *err)
 {
 	for (uint32_t i = 0; i < stage->input_count; i++)
-		RQL_TRY(count_passes(stage->inputs[i], context->inputs[i], port, err));
+		RQL_TRY(owns(context, i) ? count_passes(stage->inputs[i], context->inputs[i], port, err) : RQL_OK);
 	return stage->ops->count ? stage->ops->count(stage, context, port, err) : RQL_OK;
 }
 

@@ -5,7 +5,8 @@
  * a context each; one whose run was interrupted is used again when the device is done with it.
  *
  * A stage may read what other stages leave on the device, its INPUTS. They are recorded before it into the same
- * commands, so that a chain of stages is one submission, too. Stages that have nothing to do with each other can START
+ * commands, so that a chain of stages is one submission, too. A stage may be the input of several of a tree: it is
+ * recorded once. Stages that have nothing to do with each other can START
  * together: their recordings are one submission and each run goes on from there. */
 #ifndef RQL_METHOD_STAGE_H
 #define RQL_METHOD_STAGE_H
@@ -67,7 +68,8 @@ struct rql_run {
 /* The first member of a method's own struct. */
 struct rql_stage_context {
 	struct rql_stage_context *next;
-	struct rql_stage_context *inputs[RQL_STAGE_INPUTS_MAX]; /* of the stage's inputs: owned */
+	struct rql_stage_context *inputs[RQL_STAGE_INPUTS_MAX]; /* of the stage's inputs: owned, but for... */
+	uint32_t borrowed; /* bit i: inputs[i], of a stage that another one of the tree reads, too, which owns it */
 	struct rql_commands *commands, *timed;                  /* NULL: not recorded yet, or recorded by who reads it */
 	uint64_t ticket;                                        /* of the last submission; 0: none */
 };

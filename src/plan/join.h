@@ -6,7 +6,7 @@
  *                  (join_order.h); what is tested and read above
  *   join_bind.c    what each relation gives: columns that are read above, and keys whose fields say the same on both sides
  *   join_leaf.c    the chain of methods on a device, priced, and what is above as a scan of the rows that come out
- *   join_under.c   ... under what a method of the role "select" finds of a relation's conditions
+ *   join_under.c   ... under what a method of the role "select" finds of a relation's conditions, or of the other side's keys
  *   join_try.c     which device, and whether another leaf or the host is cheaper
  *   join_explain.c what EXPLAIN says of it, and what the host would need for the same
  *   join_groups.c  what is above as rows again: a relation may be the groups of a block below, which is a graph of its own
@@ -153,6 +153,34 @@ rql_status rql_join_bind(struct rql_join_graph *g) RQL_MUST_CHECK;
 /* The relation's rows, which *source reads all of, under those that an index or a sieve finds, where that is cheaper. */
 rql_status rql_join_under(struct rql_join_graph *g, struct rql_device *device, struct rql_join_relation *r,
                           const struct rql_request *request, struct rql_columns_source *source) RQL_MUST_CHECK;
+/* What a request for the relation's rows is; form: what it gives. */
+static inline struct rql_request rql_join_relation_request(const struct rql_join_relation *r,
+                                                           const struct rql_store_snapshot *form)
+{
+	struct rql_request request = r->request;
+	request.wants = RQL_PORT_COLUMNS;
+	request.gives = form;
+	request.output_count = r->form_count;
+	request.limit = UINT64_MAX;
+	request.sample = r->sample;
+	return request;
+}
+/* A side of a join that is a relation's rows may be those rows alone that an index finds by the other side's keys, which lie
+ * on the device. */
+struct rql_join_looked {
+	struct rql_join_relation *relation;
+	const struct rql_columns_source *rows, *keys; /* of the two sides; rows: the relation's */
+	uint32_t rows_key, keys_key;                  /* columns */
+	double share;                                 /* of the relation's rows that have such a key */
+	unsigned side;                                /* of `size` that the relation is */
+	struct rql_pair_size size;                    /* the join as it is now */
+	/* Out: what gives them, and what that saves; NULL: no index does. */
+	struct rql_prepared *prepared;
+	double saved_ns;
+	const char *under;
+};
+/* Whether it saves time is for the caller to see. */
+rql_status rql_join_look_up(struct rql_join_graph *g, struct rql_device *device, struct rql_join_looked *l) RQL_MUST_CHECK;
 /* All of the graph on one device, as a leaf. */
 rql_status rql_join_try_device(struct rql_join_graph *g, struct rql_device *device, struct rql_leaf *leaf) RQL_MUST_CHECK;
 /* What join_leaf.c and join_union.c do for each other: the rows of a branch as a request, which reads *from (the caller's to

@@ -1,5 +1,6 @@
 /* The chain of methods that joins a block's relations on a GPU, and the leaf above it, on one device: of several methods
  * the cheapest. */
+#include <math.h>
 #include <string.h>
 
 #include "bind/block/price_host.h"
@@ -196,12 +197,7 @@ static rql_status open_relation(struct building *b, uint32_t relation, struct ch
 	for (uint32_t c = 0; c < r->form_count; c++)
 		out->columns[c] = (struct chained){relation, c};
 	RQL_TRY(rql_form_new(&spec, &out->source.form, g->err));
-	struct rql_request request = r->request;
-	request.wants = RQL_PORT_COLUMNS;
-	request.gives = out->source.form;
-	request.output_count = r->form_count;
-	request.limit = UINT64_MAX;
-	request.sample = r->sample;
+	struct rql_request request = rql_join_relation_request(r, out->source.form);
 	request.from = r->source;
 	RQL_TRY(prepare(b, &request, &out->source.method, &out->source.prepared));
 	r->source.prepared = NULL; /* what was prepared has it now */
@@ -327,6 +323,66 @@ static rql_status add_conditions(struct building *b, const struct rql_join_step 
 	return RQL_OK;
 }
 
+/* May rows of the side be dropped that have no key of the other one's? Only a relation's own are. */
+static bool may_look_up(const struct building *b, const struct rql_join_step *step, bool of_inner)
+{
+	if (step->key_count != 1 || step->keys[0].null_safe || step->full || step->not_in || step->mark)
+		return false;
+	return of_inner || (!b->next && (step->kind == RQL_LOOKUP_INNER || step->kind == RQL_LOOKUP_SEMI));
+}
+
+static void take_looked(const struct building *b, struct rql_join_looked *l, struct chain *of, bool takes)
+{
+	struct rql_cost cost;
+	if (!l->prepared)
+		return;
+	if (!takes) {
+		of->source.method->free(l->prepared);
+		return;
+	}
+	of->source.method->free(of->source.prepared);
+	of->source.prepared = l->prepared;
+	of->source.method->price(l->prepared, b->device, &cost);
+	of->source.rows = cost.rows_out;
+	l->relation->under = l->under;
+}
+
+/* One of the sides is what an index finds by the other one's keys, where that saves time. It reads these where they lie, and
+ * so does the join: they are made once. */
+static rql_status look_up_keys(struct building *b, const struct rql_join_step *step, struct chain *outer,
+                               struct chain *inner, const uint32_t keys[2], double expected)
+{
+	struct rql_join_graph *g = b->g;
+	struct chain *sides[] = {outer, inner};
+	struct rql_join_looked looked[2] = {{.prepared = NULL}};
+	const bool forced = g->p->ctx->settings->force_rows;
+	struct rql_pair_size size = {.out_rows = expected};
+	rql_status status = RQL_OK;
+	for (unsigned s = 0; s < 2; s++) {
+		size.rows[s] = sides[s]->source.rows;
+		size.row_bytes[s] = rql_form_offset(sides[s]->source.form, sides[s]->source.form->column_count);
+	}
+	for (unsigned s = 0; s < 2 && status == RQL_OK; s++) {
+		const struct chain *own = sides[s], *other = sides[!s];
+		if (!may_look_up(b, step, s))
+			continue;
+		looked[s] = (struct rql_join_looked){.relation = &g->relations[s ? step->relation : g->first],
+		                                     .rows = &own->source,
+		                                     .keys = &other->source,
+		                                     .rows_key = keys[s],
+		                                     .keys_key = keys[!s],
+		                                     .share = fmin(1, other->source.rows / step->distinct),
+		                                     .side = s,
+		                                     .size = size};
+		status = rql_join_look_up(g, b->device, &looked[s]);
+	}
+	const unsigned best = looked[1].prepared && (!looked[0].prepared || looked[1].saved_ns >= looked[0].saved_ns);
+	for (unsigned s = 0; s < 2; s++)
+		take_looked(b, &looked[s], sides[s],
+		            status == RQL_OK && s == best && (looked[s].saved_ns > 0 || forced));
+	return status;
+}
+
 /* outer becomes its join with inner. What is prepared takes both sources over. */
 static rql_status join(struct building *b, const struct rql_join_step *step, struct chain *outer, struct chain *inner)
 {
@@ -334,6 +390,9 @@ static rql_status join(struct building *b, const struct rql_join_step *step, str
 	const uint32_t outer_key = find_column(outer, step->owner, step->outer_column);
 	const uint32_t inner_key = find_column(inner, step->relation, step->inner_column);
 	const double expected = expected_rows(step, outer, inner);
+	if (outer_key == RQL_NONE || inner_key == RQL_NONE)
+		return rql_error_set(g->err, RQL_ERROR_INTERNAL, "a join's key is not among its columns");
+	RQL_TRY(look_up_keys(b, step, outer, inner, (const uint32_t[]){outer_key, inner_key}, expected));
 	const bool either = step->kind == RQL_LOOKUP_INNER || (step->full && !step->condition_count);
 	const bool swap = either && inner->source.rows > outer->source.rows;
 	const struct chain *probe = swap ? inner : outer, *build = swap ? outer : inner;
@@ -351,8 +410,6 @@ static rql_status join(struct building *b, const struct rql_join_step *step, str
 	                        .probe_key = swap ? inner_key : outer_key,
 	                        .build_key = swap ? outer_key : inner_key,
 	                        .columns = columns};
-	if (outer_key == RQL_NONE || inner_key == RQL_NONE)
-		return rql_error_set(g->err, RQL_ERROR_INTERNAL, "a join's key is not among its columns");
 	RQL_TRY(add_conditions(b, step, outer, inner, &pair));
 	if (!columns || !keep_columns(b, outer, probe, build, step, pair.probe_key,
 	                              step->mark ? step->relation : RQL_NONE, &next, columns))

@@ -6,6 +6,8 @@
  * other side's. Outputs of more than 2^20 combinations are the CPU's (subplan.c). Who else makes the map says why no GPU
  * does. */
 
+#include <math.h>
+
 #include "bind/star/scan_key_codes.h"
 #include "column/map_layout.h"
 #include "plan/await.h"
@@ -122,9 +124,11 @@ static rql_status lay_keys(struct setting *s, const struct rql_columns_source *r
 		return RQL_OK;
 	const uint32_t width = rows->form->column_count > s->key_count ? rql_map_width(numbers) : 0;
 	const uint64_t places = rql_map_places(out);
-	out->hashed = !rql_map_suits_arrays(places, width, rows->rows);
-	s->sent_bytes = out->hashed ? (double)rql_map_capacity((uint64_t)rows->rows) * sizeof(struct rql_map_entry)
-	                            : (double)places / 8 + (double)rql_map_found_bytes((uint32_t)places, width);
+	const double table = (double)rql_map_capacity((uint64_t)rows->rows) * sizeof(struct rql_map_entry);
+	const double arrays = (double)places / 8 + (double)places * width;
+	/* Arrays of nearly nothing are as fast as a table only where the device's cache holds them. */
+	out->hashed = !rql_map_suits_arrays(places, width, rows->rows) || arrays > fmax(table, (double)RQL_MAP_CACHED_BYTES);
+	s->sent_bytes = out->hashed ? table : arrays;
 	return RQL_OK;
 }
 
@@ -182,7 +186,7 @@ static bool lose(struct setting *s, const char *why)
 }
 
 /* It is made for this statement, so that it pays alone for what must be put there first. Who has named the device gets it
- * where at least half of it lies there. */
+ * also where at least half of it lies there. */
 static bool pays(struct setting *s, struct rql_leaf *leaf)
 {
 	const struct rql_plan_context *ctx = s->p->ctx;
@@ -194,7 +198,8 @@ static bool pays(struct setting *s, struct rql_leaf *leaf)
 	if (!rql_await_price(s->p, leaf->method, leaf->prepared, leaf->device, cost, &why))
 		return lose(s, why);
 	const double against = against_ns(s, leaf);
-	if (rql_await_is_forced(s->p) ? cost->missing_bytes <= cost->placed_bytes : rql_cost_total(cost) < against)
+	const bool half_there = rql_await_is_forced(s->p) && cost->missing_bytes <= cost->placed_bytes;
+	if (half_there || rql_cost_total(cost) < against)
 		return true;
 	rql_await_leaf(s->p, leaf, against);
 	return lose(s, rql_arena_printf(s->p->arena, "%.3f ms, %.3f ms with the CPU's", rql_cost_total(cost) / 1e6, against / 1e6));

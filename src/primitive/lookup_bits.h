@@ -17,7 +17,8 @@ struct rql_lookup_bits {
 	uint64_t row_count;     /* with lists */
 	uint64_t count;         /* probes */
 	struct rql_span points; /* keys, or where ranges begin */
-	struct rql_span ends;   /* last keys of ranges; left out: points. Below its begin: an empty range */
+	struct rql_span ends;   /* last keys of ranges; left out: points. Below its begin: an empty range. HASHED: each is its
+	                         * point, or below it */
 	uint64_t expected;      /* rows in all, about: says how many threads take them */
 	struct rql_span bits;   /* uint32_t each: the row's bit is set; others stay as they are */
 	uint64_t bit_count;     /* above all rows of the map */

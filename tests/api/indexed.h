@@ -3,6 +3,7 @@
 #define RQL_TESTS_API_INDEXED_H
 
 #include "check.h"
+#include "scans.h"
 
 static unsigned statements = 50;
 static uint64_t seed = 20261125;
@@ -112,6 +113,49 @@ static inline bool by_index(rayql_connection *con, const char *sql, const char *
 	free(text);
 	free(explain);
 	return taken;
+}
+
+/* Rows of a side that an index finds by more keys than any list has, which lie on the device: of every kind of join, with
+ * NULLs, keys that come again on both sides, and none. Needs make_rows; rayql_force is 'rows'. */
+static inline void join_by_keys(rayql_connection *con, const char *unit)
+{
+	static const struct {
+		const char *sql;
+		bool looked_up;
+	} cases[] = {
+		{"SELECT count(*), sum(t.id), sum(m.v) FROM t JOIN m ON t.k = m.k WHERE m.v % 3 <> 1", true},
+		{"SELECT t.id, m.v FROM t JOIN m ON t.p = m.p WHERE m.v < 90 ORDER BY ALL", true},
+		{"SELECT count(*), sum(t.id), min(m.v) FROM t JOIN m ON t.d = m.d", true},
+		{"SELECT count(*), sum(id) FROM t WHERE EXISTS (SELECT 1 FROM m WHERE m.k = t.k AND m.d < t.d AND m.v > t.id - 5000)", true},
+		{"SELECT count(*), sum(v), sum(id) FROM m LEFT JOIN t ON t.p = m.p AND t.id > m.v", true},
+		{"SELECT count(*), sum(v) FROM m WHERE NOT EXISTS (SELECT 1 FROM t WHERE t.k = m.k AND t.d > m.d AND t.id > m.v)", true},
+		/* codes of one dictionary; keys that are a join's rows; no keys at all */
+		{"SELECT count(*), sum(t.id) FROM t JOIN t s ON t.w = s.w WHERE s.k < 300", true},
+		{"SELECT count(*), sum(t.id) FROM m JOIN m n ON m.k = n.k JOIN t ON t.p = n.p", true},
+		{"SELECT count(*), sum(t.id) FROM t JOIN m ON t.k = m.k WHERE m.v * 2 = 3", true},
+		/* rows without a partner count here */
+		{"SELECT count(*), sum(v), sum(id) FROM m FULL JOIN t ON t.k = m.k", false},
+		{"SELECT count(*), sum(v) FROM m WHERE k NOT IN (SELECT k FROM t WHERE id > 20)", false},
+	};
+	char wanted[64];
+	run(con, "CREATE TABLE m AS SELECT CASE WHEN i % 9 = 0 THEN NULL ELSE (hash(i) % 9900 * 3)::INTEGER - 600 END AS k, "
+	         "(hash(i // 2 * 7) % 10000000 + (i % 12 = 0)::INTEGER)::DECIMAL(12,2) AS p, DATE '1970-01-01' + "
+	         "(hash(i * 5) % 90000)::INTEGER - 45000 AS d, (i // 2)::INTEGER AS v FROM range(9000) q(i); "
+	         "CREATE INDEX cm ON m USING columns (*)");
+	snprintf(wanted, sizeof wanted, "under rows of index on %s, in i_", unit);
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		char explain[256];
+		snprintf(explain, sizeof explain, "EXPLAIN %s", cases[i].sql);
+		same_at(con, cases[i].sql, NULL, __FILE__, __LINE__);
+		char *text = rows_of(con, explain, NULL);
+		const char *at = strstr(text, wanted);
+		if ((at && strstr(at, "by keys that lie there")) != cases[i].looked_up)
+			fail_msg("%s\n%s", cases[i].sql, text);
+		free(text);
+	}
+	/* The other way round: what is new is found in runs that were not there. */
+	run(con, "INSERT INTO t SELECT id + 100000, k, b + 1, d, p, w, s, x FROM t WHERE id < 700; DELETE FROM t WHERE id = 17");
+	same_at(con, cases[0].sql, NULL, __FILE__, __LINE__);
 }
 
 #endif

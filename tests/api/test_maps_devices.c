@@ -100,6 +100,7 @@ static void joins(void **state)
 	char *text = rows_of(s.con, explain, NULL);
 	holds(text, "rows of t under rows of index on compute, in i_d");
 	free(text);
+	join_by_keys(s.con, "compute");
 	close_session(&s);
 }
 
@@ -163,15 +164,10 @@ static void random_statements(void **state)
 }
 
 /* The host answers what the device cannot. */
-static void faults(void **state)
+static void strike(const char *sql, const char *const *faults, size_t count)
 {
-	static const char *const faults[] = {"allocation 9", "allocation 14", "submission 3", "wait 4", "lost 6"};
-	static const char sql[] = "SELECT count(*), sum(id) FROM t WHERE k IN (30, 33, 900)";
 	char *want = NULL;
-	(void)state;
-	if (!has_unit("compute"))
-		skip();
-	for (size_t f = 0; f < sizeof faults / sizeof *faults + 1; f++) {
+	for (size_t f = 0; f < count + 1; f++) {
 		char fault[64];
 		snprintf(fault, sizeof fault, "vulkan:0 %s", f ? faults[f - 1] : "allocation 100000");
 		with_vulkan(fault);
@@ -182,10 +178,23 @@ static void faults(void **state)
 		use_compute(s.con);
 		for (int i = 0; i < 2; i++)
 			expect(s.con, sql, NULL, want);
+		assert_true(f || BY_COMPUTE(s.con, sql));
 		close_session(&s);
 	}
 	with_vulkan(NULL);
 	free(want);
+}
+
+static void faults(void **state)
+{
+	static const char *const of_list[] = {"allocation 9", "allocation 14", "submission 3", "wait 4", "lost 6"};
+	static const char *const of_keys[] = {"allocation 8", "allocation 13", "allocation 17", "submission 6", "lost 9"};
+	(void)state;
+	if (!has_unit("compute"))
+		skip();
+	strike("SELECT count(*), sum(id) FROM t WHERE k IN (30, 33, 900)", of_list, sizeof of_list / sizeof *of_list);
+	strike("SELECT count(*), sum(t.id) FROM t JOIN t s ON t.k = s.k WHERE s.id < 6000", of_keys,
+	       sizeof of_keys / sizeof *of_keys);
 }
 
 int main(int argc, char **argv)

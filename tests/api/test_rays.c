@@ -89,6 +89,19 @@ static void wide_ranges(void **state)
 	close_session(&s);
 }
 
+static void joins(void **state)
+{
+	(void)state;
+	if (!has_unit("rt"))
+		skip();
+	struct session s = scan_session();
+	make_rows(s.con, 30000);
+	make_indexes(s.con, "manual");
+	use_rays(s.con);
+	join_by_keys(s.con, "rt");
+	close_session(&s);
+}
+
 static void random_statements(void **state)
 {
 	unsigned rows = 20000, taken = 0;
@@ -160,7 +173,7 @@ static void on_the_cpu(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(on_the_cpu), cmocka_unit_test(conditions), cmocka_unit_test(wide_ranges),
+		cmocka_unit_test(on_the_cpu), cmocka_unit_test(conditions), cmocka_unit_test(wide_ranges), cmocka_unit_test(joins),
 		cmocka_unit_test(random_statements), cmocka_unit_test(faults),
 	};
 	if (argc > 1)

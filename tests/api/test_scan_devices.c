@@ -579,6 +579,8 @@ static void maps_made_there(void **state)
 		{"t, count(*), sum(v * w) FROM p JOIN q ON p.kb = q.ub WHERE w <> %d GROUP BY t", there},
 		{"v, t, d FROM p JOIN q ON p.k = q.u WHERE w < %d AND v < 9000", there},
 		{"d, count(*), sum(v) FROM p JOIN q ON p.far = q.uf WHERE w < %d GROUP BY d", there},
+		/* no larger than of the rows that came: 12,000 keys in 32,768 places */
+		{"g, count(*) FROM p WHERE far IN (SELECT uf FROM q WHERE y < 2 AND w > -%d) GROUP BY g", "hashed map of 524392 bytes; rows stay on a GPU"},
 		{"x, t, count(*) FROM p JOIN q ON p.k = q.u AND p.g = q.y WHERE w < %d GROUP BY x, t", there},
 		{"x, t, count(*), min(v) FROM p JOIN q ON p.k = q.k4 AND p.g = q.y WHERE w > %d GROUP BY x, t", there},
 		/* nobody, keys that come twice, more values than numbers, and rows without a match */
@@ -620,6 +622,12 @@ static void maps_made_there(void **state)
 	/* The bits lie there as any map's: no run has sent them. */
 	expect(s.con, "SELECT count(*) > 5 FROM rayql_structures() WHERE kind = 'map' AND placed LIKE 'vulkan:0 (bits in %'",
 	       NULL, "true\n");
+	/* Bits would do, but are more than a device's cache holds, and than a hash table. */
+	run(s.con, "CREATE TABLE apart AS SELECT 5000000000000 + i * 1500 k FROM range(150000) r(i); CREATE INDEX ca ON apart USING columns (*)");
+	expect(s.con, "SELECT sum(k) FROM apart", NULL, "750016874887500000\n");
+	char *apart = rows_of(s.con, "EXPLAIN SELECT g, count(*) FROM p WHERE far IN (SELECT k FROM apart) GROUP BY g", NULL);
+	holds(apart, "hashed map of 8388712 bytes; rows stay on a GPU");
+	free(apart);
 	/* A row more, and the map is another. */
 	run(s.con, "INSERT INTO q SELECT k + 1, kb, far, u + 5, ub + 4, w, x, uf + 1, y, k4 + 1, k2, t, d, s, few FROM q LIMIT 500");
 	char *want = rows_of(s.con, "SELECT count(*) FROM (FROM p WHERE v >= 0) p JOIN (FROM q WHERE w >= 0) q ON p.k = q.u", NULL);

@@ -335,6 +335,38 @@ static void share_map(const struct rql_store_snapshot *snapshot, unsigned shape)
 	assert_int_equal(placed_bytes(NULL), placed_bytes(snapshot));
 }
 
+/* Keys that lie far apart, in a hash table of so many places. */
+static double price_of_table(const struct rql_store_snapshot *snapshot, uint64_t places)
+{
+	const uint64_t count = places / 2;
+	int64_t *keys = need(calloc(count, sizeof *keys));
+	int32_t *payloads = need(calloc(count, sizeof *payloads));
+	struct rql_map *map = NULL;
+	struct rql_error err = {0};
+	struct joined j;
+	struct rql_cost cost;
+	for (uint64_t i = 0; i < count; i++)
+		keys[i] = (int64_t)(i << 40 >> 8);
+	ok(rql_map_build(keys, payloads, count, &map, &err), &err);
+	assert_int_equal(rql_scan_map_bytes(map, RQL_SCAN_MAP_TABLE), places * 16);
+	struct rql_prepared *p = prepare_joined(&j, snapshot, map);
+	rql_method_scan_compute.price(p, gpu, &cost);
+	rql_method_scan_compute.free(p);
+	rql_map_free(map);
+	free(keys);
+	free(payloads);
+	return cost.run_ns;
+}
+
+/* A table beyond the device's cache has its look-ups in the price, each a random read; a smaller one has not. */
+static void price_maps(const struct rql_store_snapshot *snapshot)
+{
+	const double small = price_of_table(snapshot, 1 << 16), larger = price_of_table(snapshot, 1 << 20);
+	const double large = price_of_table(snapshot, 1 << 22), reads = (double)snapshot->rows * gpu->profile.sector_ns;
+	assert_true(larger - small < 0.01 * reads);
+	assert_true(large - small > 0.5 * reads && large - small <= reads);
+}
+
 /* Whichever allocation or submission fails, nothing half made is found, and the next run works. */
 static void fail_map(const struct rql_store_snapshot *snapshot, unsigned shape, enum rql_fault_kind kind)
 {
@@ -379,6 +411,7 @@ static void test_maps(void **state)
 	fail_map(snapshot, 1, RQL_FAULT_ALLOCATION);
 	fail_map(snapshot, 3, RQL_FAULT_SUBMISSION);
 	gpu->profile.upload_gbps = link;
+	price_maps(snapshot);
 	rql_store_snapshot_release(snapshot);
 	rql_store_release(store);
 }

@@ -203,12 +203,128 @@ static void test_misuse(void **state)
 	rql_commands_free(open);
 }
 
+/* ---- an input of several stages ---- */
+
+struct toy {
+	struct rql_stage stage; /* first */
+	unsigned opened, closed, recorded, checked, told;
+	bool grows, fails; /* the next run's, once; to open */
+	bool small;        /* what its contexts have is too little */
+	const struct toy *after; /* recorded before it */
+};
+
+static rql_status open_toy(struct rql_stage *stage, struct rql_stage_context *const *inputs, struct rql_stage_context **out,
+                           struct rql_error *err)
+{
+	struct toy *toy = (struct toy *)stage;
+	(void)inputs;
+	if (toy->fails)
+		return rql_error_set(err, RQL_ERROR_LIMIT, "no room");
+	toy->opened++;
+	toy->small = false;
+	*out = need(calloc(1, sizeof **out));
+	return RQL_OK;
+}
+
+static void close_toy(struct rql_stage *stage, struct rql_stage_context *context)
+{
+	((struct toy *)stage)->closed++;
+	free(context);
+}
+
+static rql_status record_toy(struct rql_stage *stage, struct rql_stage_context *context, struct rql_commands *commands,
+                             struct rql_error *err)
+{
+	struct toy *toy = (struct toy *)stage;
+	(void)context, (void)commands, (void)err;
+	toy->recorded++;
+	assert_true(!toy->after || toy->after->recorded == toy->recorded);
+	return RQL_OK;
+}
+
+static rql_status check_toy(struct rql_stage *stage, struct rql_stage_context *context, bool *again, struct rql_error *err)
+{
+	struct toy *toy = (struct toy *)stage;
+	(void)context, (void)err;
+	toy->checked++;
+	*again = toy->small = toy->grows;
+	toy->grows = false;
+	return RQL_OK;
+}
+
+static bool fits_toy(const struct rql_stage *stage, const struct rql_stage_context *context)
+{
+	(void)context;
+	return !((const struct toy *)stage)->small;
+}
+
+static rql_status take_toy(struct rql_stage *stage, struct rql_stage_context *context, const struct rql_stage_run *run,
+                           struct rql_error *err)
+{
+	(void)stage, (void)context, (void)run, (void)err;
+	return RQL_OK;
+}
+
+static void tell_toy(const struct rql_stage *stage, const struct rql_stage_context *context, struct rql_drawn *drawn)
+{
+	(void)context, (void)drawn;
+	((struct toy *)(uintptr_t)stage)->told++;
+}
+
+static uint64_t bytes_of_toy(const struct rql_stage *stage)
+{
+	(void)stage;
+	return 0;
+}
+
+static const struct rql_stage_ops toy_ops = {.open = open_toy, .close = close_toy, .fits = fits_toy, .record = record_toy,
+                                             .check = check_toy, .take = take_toy, .tell = tell_toy,
+                                             .bytes = bytes_of_toy};
+
+/* Two stages of a tree read a third one: it is opened, recorded and looked at once, before both, and closed once; also
+ * where it was too small, or where one of them cannot be opened. */
+static void test_shared(void **state)
+{
+	enum { SHARED, LEFT, RIGHT, TOP, TOYS };
+	(void)state;
+	struct toy toys[TOYS] = {{.grows = true}, {.after = &toys[SHARED]}, {.after = &toys[SHARED]}, {.after = &toys[RIGHT]}};
+	struct rql_error err = {0};
+	struct rql_port port = {0};
+	struct rql_arena *arena = need(rql_arena_new());
+	const struct rql_run how = {.arena = arena};
+	for (unsigned i = 0; i < TOYS; i++)
+		ok(rql_stage_init(&toys[i].stage, &toy_ops, gpu, &err), &err);
+	for (unsigned i = LEFT; i < TOP; i++) {
+		rql_stage_read(&toys[i].stage, &toys[SHARED].stage);
+		rql_stage_read(&toys[TOP].stage, &toys[i].stage);
+	}
+	toys[RIGHT].fails = true;
+	assert_int_equal(rql_stage_run(&toys[TOP].stage, &how, NULL, &port, &err), RQL_ERROR_LIMIT);
+	rql_error_clear(&err);
+	for (unsigned i = 0; i < TOYS; i++)
+		assert_int_equal(toys[i].opened, i < RIGHT);
+	toys[RIGHT].fails = false;
+	for (unsigned run = 0; run < 2; run++)
+		ok(rql_stage_run(&toys[TOP].stage, &how, NULL, &port, &err), &err);
+	for (unsigned i = 0; i < TOYS; i++) {
+		assert_int_equal(toys[i].opened, i < RIGHT ? 3 : 2);
+		assert_int_equal(toys[i].recorded, 2);
+		assert_int_equal(toys[i].checked, i == SHARED ? 3 : 2); /* what has read too little is not looked at */
+		assert_int_equal(toys[i].told, 2);
+	}
+	for (unsigned i = TOYS; i-- > 0;)
+		rql_stage_clear(&toys[i].stage);
+	for (unsigned i = 0; i < TOYS; i++)
+		assert_int_equal(toys[i].closed, toys[i].opened);
+	rql_arena_free(arena);
+}
+
 int main(void)
 {
 	int skip = vulkan_skip_without(RQL_UNIT_COMPUTE);
 	if (skip)
 		return skip;
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_together), cmocka_unit_test(test_growth),
-	                                   cmocka_unit_test(test_misuse)};
+	                                   cmocka_unit_test(test_misuse), cmocka_unit_test(test_shared)};
 	return cmocka_run_group_tests(tests, open_device, close_device);
 }

@@ -56,7 +56,7 @@ static bool is_points(const struct rql_index_test *test)
 }
 
 /* Points are hashed where they can be, and what chooses by itself comes before what is sorted. */
-static unsigned rank(enum rql_index_form form)
+unsigned rql_index_rank(enum rql_index_form form)
 {
 	return form == RQL_INDEX_HASH ? 3 : form == RQL_INDEX_AUTO ? 2 : 1;
 }
@@ -69,7 +69,7 @@ static bool choose_form(unsigned forms, const struct rql_request *request, const
 		const struct rql_index_of *of = &request->indexes[i];
 		if (!usable(forms, of, test->column) || (of->form == RQL_INDEX_HASH && !points))
 			continue;
-		if (!found || rank(of->form) > rank(out->form))
+		if (!found || rql_index_rank(of->form) > rql_index_rank(out->form))
 			*out = *of;
 		found = true;
 	}

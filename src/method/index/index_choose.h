@@ -32,6 +32,8 @@ struct rql_index_choice {
 	double look_ups;
 };
 
+/* Of several forms of one column's index the greatest is taken for points. */
+unsigned rql_index_rank(enum rql_index_form form);
 /* Is some column of the conjunct one of an index of these forms? */
 bool rql_index_answers(unsigned forms, const struct rql_request *request, const struct rql_conjunct *c);
 /* *out is zeros before, and to be cleared after an error, too. RQL_ERROR_UNSUPPORTED: no index can. */

@@ -5,11 +5,21 @@
 #include <string.h>
 
 #include "column/store.h"
+#include "method/index/index_choose.h"
+#include "method/index/index_kernels.h"
 #include "method/rows.h"
+
+#include "shaders/method/index/index_probes.comp.h"
+
+static const struct rql_kernel probes_kernel = {"index.probes", rql_spv_index_probes_comp,
+                                                sizeof(rql_spv_index_probes_comp), sizeof(struct rql_index_probes_args)};
 
 struct context {
 	struct rql_stage_context base;
 	struct rql_index_found found;
+	/* Keys that come in: where they lie, and room for them as probes of one segment at a time. */
+	struct rql_columns_port in;
+	struct rql_buffer *probes;
 };
 
 static struct rql_index_gpu *gpu_of(const struct rql_stage *stage)
@@ -68,7 +78,7 @@ static rql_status place_all(struct rql_index_gpu *gpu, struct rql_progress *prog
 {
 	for (uint32_t s = 0; s < gpu->snapshot->segment_count; s++)
 		RQL_TRY(gpu->ops->place(gpu, s, progress, &gpu->placed[s], err));
-	return upload_probes(gpu, err);
+	return gpu->keys.from.method ? RQL_OK : upload_probes(gpu, err);
 }
 
 static rql_status place(struct rql_stage *stage, struct rql_progress *progress, bool *nothing, struct rql_error *err)
@@ -94,15 +104,21 @@ uint64_t rql_index_gpu_rows_bytes(const struct rql_index_gpu *gpu)
 	return (blocks + !blocks) * RQL_ROWS_BLOCK_WORDS * sizeof(uint64_t);
 }
 
+#define PROBE_BYTES 16u /* a low and a high of 64 bits */
+
 static rql_status open_context(struct rql_stage *stage, struct rql_stage_context *const *inputs,
                                struct rql_stage_context **out, struct rql_error *err)
 {
 	const struct rql_index_gpu *gpu = gpu_of(stage);
 	struct context *x = calloc(1, sizeof(*x));
-	(void)inputs;
 	if (!x)
 		return rql_error_memory(err, sizeof(*x), "the rows of an index");
 	*out = &x->base;
+	if (gpu->keys.from.method) {
+		stage->inputs[0]->ops->columns(stage->inputs[0], inputs[0], &x->in);
+		RQL_TRY(rql_stage_buffer_new(stage->device, x->in.room * PROBE_BYTES, RQL_MEMORY_DEVICE, "the probes of a query",
+		                             &x->probes, err));
+	}
 	if (gpu->state_bytes)
 		RQL_TRY(rql_stage_buffer_new(stage->device, gpu->state_bytes, RQL_MEMORY_DEVICE, "the state of look-ups",
 		                             &x->found.state, err));
@@ -116,9 +132,106 @@ static void close_context(struct rql_stage *stage, struct rql_stage_context *bas
 	(void)stage;
 	rql_stage_buffer_free(x->found.rows);
 	rql_stage_buffer_free(x->found.state);
+	rql_stage_buffer_free(x->probes);
 	free(x);
 }
 
+/* ---- keys that come in ---- */
+static struct rql_index_probes_args probes_of(const struct rql_index_gpu *gpu, const struct context *x,
+                                              const struct rql_index_key *key)
+{
+	const struct rql_store_column *column = &x->in.form->columns[gpu->keys.key];
+	const rql_int128 least = column->kind == RQL_STORE_CODED ? 0 : column->least;
+	const uint64_t lows = x->probes->address;
+	return (struct rql_index_probes_args){.fields = x->in.values->address + rql_columns_field(&x->in, gpu->keys.key),
+	                                      .rows = x->in.count->address + x->in.count_at,
+	                                      .lows = lows,
+	                                      .highs = lows + x->in.room * PROBE_BYTES / 2,
+	                                      .add = (uint64_t)(least - key->digits[0].least) - 1, /* the field 0 is NULL's */
+	                                      .room = x->in.room,
+	                                      .field_bits = rql_form_bits(column)};
+}
+
+/* Points, each from itself to itself; rows without one are empty ranges. */
+static rql_status record_keys(const struct rql_index_gpu *gpu, const struct context *x, uint32_t s,
+                              struct rql_commands *commands, struct rql_error *err)
+{
+	const uint32_t threads = RQL_INDEX_THREADS;
+	const struct rql_use uses[] = {{x->in.values, RQL_READ}, {x->in.count, RQL_READ}, {x->probes, RQL_WRITE}};
+	const struct rql_pipeline *pipeline;
+	uint64_t last;
+	const struct rql_index_key *key = gpu->ops->key(gpu, s, &last);
+	if (!key)
+		return RQL_OK;
+	struct rql_index_probes_args args = probes_of(gpu, x, key);
+	args.last = last;
+	args.key_bits = gpu->ops->key_bytes(gpu, s) * 8;
+	RQL_TRY(rql_pipeline_get(gpu->stage.device, &probes_kernel, &threads, 1, &pipeline, err));
+	rql_record_dispatch(commands, "index.probes", pipeline, &args, (x->in.room + threads - 1) / threads, uses, 3);
+	const struct rql_index_batch batch = {.lows = {x->probes, 0},
+	                                      .highs = {x->probes, x->in.room * PROBE_BYTES / 2},
+	                                      .count = x->in.room};
+	return gpu->ops->record(gpu, s, &batch, &x->found, commands, err);
+}
+
+double rql_index_gpu_probes_ns(const struct rql_index_gpu *gpu)
+{
+	const struct rql_profile *profile = &gpu->stage.device->profile;
+	const double segments = gpu->snapshot->segment_count, rows = gpu->keys.from.rows;
+	return gpu->keys.from.method ? segments * (profile->pass_ns + rows * 2 * PROBE_BYTES / profile->read_gbps) : 0;
+}
+
+rql_status rql_index_gpu_see(const struct rql_index_gpu *gpu, rql_see_kernel *see, void *state, struct rql_error *err)
+{
+	const uint32_t threads = RQL_INDEX_THREADS;
+	const struct rql_kernel_use use = {.kernel = &probes_kernel, .constants = &threads, .count = 1};
+	return gpu->keys.from.method ? see(state, &use, err) : RQL_OK;
+}
+
+void rql_index_gpu_read(struct rql_index_gpu *gpu, const struct rql_keys_in *keys)
+{
+	gpu->keys = *keys;
+	gpu->look_ups = keys->from.rows < UINT32_MAX ? (uint32_t)keys->from.rows : UINT32_MAX;
+	rql_stage_read(&gpu->stage, keys->from.method->stage(keys->from.prepared));
+}
+
+/* Codes are those of the same dictionary, as they are stored. */
+static bool has_stored_codes(const struct rql_store_snapshot *snapshot, uint32_t column)
+{
+	bool all = true;
+	for (uint32_t s = 0; s < snapshot->segment_count; s++)
+		all &= !snapshot->segments[s].columns[column].translate;
+	return all;
+}
+
+const char *rql_index_gpu_refusal(const struct rql_request *request)
+{
+	const struct rql_keys_in *keys = request->keys;
+	const struct rql_store_column *to = &request->snapshot->columns[keys->column];
+	const struct rql_store_column *from = &keys->from.form->columns[keys->key];
+	if (to->kind != from->kind || to->kind == RQL_STORE_REAL || !rql_form_bits(from) ||
+	    rql_index_is_lowered(to->kind, to->type))
+		return "the keys are real numbers, or too wide";
+	if (to->kind == RQL_STORE_INTEGER)
+		return from->least <= to->least && from->greatest >= to->greatest ? NULL : "the keys do not count from below the column's";
+	return from->dimension->values.data == to->dimension->values.data && has_stored_codes(request->snapshot, keys->column)
+	           ? NULL
+	           : "the keys are codes of another dictionary";
+}
+
+const struct rql_index_of *rql_index_gpu_choose(const struct rql_request *request, unsigned forms)
+{
+	const struct rql_index_of *best = NULL;
+	for (uint32_t i = 0; i < request->index_count; i++) {
+		const struct rql_index_of *of = &request->indexes[i];
+		if (forms >> of->form & 1 && of->column == request->keys->column && !of->more_count &&
+		    (!best || rql_index_rank(of->form) > rql_index_rank(best->form)))
+			best = of;
+	}
+	return best;
+}
+
+/* ---- the recording ---- */
 static rql_status record(struct rql_stage *stage, struct rql_stage_context *base, struct rql_commands *commands,
                          struct rql_error *err)
 {
@@ -126,7 +239,9 @@ static rql_status record(struct rql_stage *stage, struct rql_stage_context *base
 	const struct rql_index_found *found = &((const struct context *)base)->found;
 	rql_record_fill(commands, found->rows, 0, rql_index_gpu_rows_bytes(gpu), 0);
 	for (uint32_t s = 0; s < gpu->snapshot->segment_count; s++)
-		if (gpu->batches[s].count)
+		if (gpu->keys.from.method)
+			RQL_TRY(record_keys(gpu, (const struct context *)base, s, commands, err));
+		else if (gpu->batches[s].count)
 			RQL_TRY(gpu->ops->record(gpu, s, &gpu->batches[s], found, commands, err));
 	return RQL_OK;
 }
@@ -140,7 +255,8 @@ static void give_rows(const struct rql_stage *stage, const struct rql_stage_cont
 static uint64_t context_bytes(const struct rql_stage *stage)
 {
 	const struct rql_index_gpu *gpu = gpu_of(stage);
-	return rql_index_gpu_rows_bytes(gpu) + gpu->state_bytes;
+	const double room = gpu->keys.from.method ? gpu->keys.from.rows : 0;
+	return rql_index_gpu_rows_bytes(gpu) + gpu->state_bytes + (uint64_t)room * PROBE_BYTES;
 }
 
 static const struct rql_stage_ops stage_ops = {.place = place,

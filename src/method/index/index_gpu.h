@@ -1,5 +1,6 @@
-/* Look-ups of an index on a GPU, by whichever unit: a stage whose inputs are a run of each segment in the device's memory
- * and the keys that are sought in it, and which gives the rows that are found as bits. A method has it in its prepared
+/* Look-ups of an index on a GPU, by whichever unit: a stage that reads a run of each segment in the device's memory and the
+ * keys that are sought in it, and which gives the rows that are found as bits. The keys are the request's, or those of any
+ * number of rows that another stage leaves on the device: then they never come to the host. A method has it in its prepared
  * request, and says how a segment is placed, which keys are sought there, and what is recorded. */
 #ifndef RQL_METHOD_INDEX_GPU_H
 #define RQL_METHOD_INDEX_GPU_H
@@ -26,6 +27,8 @@ struct rql_index_gpu_ops {
 	uint32_t (*key_bytes)(const struct rql_index_gpu *gpu, uint32_t segment);
 	/* A look-up as keys of a segment; false: it has none of them. */
 	bool (*probe)(const struct rql_index_gpu *gpu, uint32_t segment, uint32_t look_up, uint64_t *low, uint64_t *high);
+	/* What a segment's keys are made of, and the greatest; NULL: it has none. */
+	const struct rql_index_key *(*key)(const struct rql_index_gpu *gpu, uint32_t segment, uint64_t *greatest);
 	/* Of a segment that has some of the keys. */
 	rql_status (*record)(const struct rql_index_gpu *gpu, uint32_t segment, const struct rql_index_batch *batch,
 	                     const struct rql_index_found *to, struct rql_commands *commands, struct rql_error *err);
@@ -36,6 +39,7 @@ struct rql_index_gpu {
 	const struct rql_index_gpu_ops *ops;
 	const struct rql_store_snapshot *snapshot; /* the method's */
 	uint64_t state_bytes;
+	struct rql_keys_in keys; /* from.method NULL: probe() has them */
 	uint32_t look_ups; /* in each segment; set before the stage runs */
 	/* Under the stage's lock; NULL: not placed yet. */
 	struct rql_placement **placed;   /* [segments]: references */
@@ -46,6 +50,16 @@ struct rql_index_gpu {
 rql_status rql_index_gpu_init(struct rql_index_gpu *gpu, const struct rql_index_gpu_ops *ops,
                               const struct rql_store_snapshot *snapshot, struct rql_device *device,
                               struct rql_error *err) RQL_MUST_CHECK;
+/* The keys come in: whose fields say what an index's keys do. NULL: they do; else why not. */
+const char *rql_index_gpu_refusal(const struct rql_request *request);
+/* The index of that column alone which is the best of these forms (index_choose.h); NULL: there is none. */
+const struct rql_index_of *rql_index_gpu_choose(const struct rql_request *request, unsigned forms);
+/* After init. */
+void rql_index_gpu_read(struct rql_index_gpu *gpu, const struct rql_keys_in *keys);
+/* What making probes of them takes, and the kernel that does it. */
+double rql_index_gpu_probes_ns(const struct rql_index_gpu *gpu);
+rql_status rql_index_gpu_see(const struct rql_index_gpu *gpu, rql_see_kernel *see, void *state,
+                             struct rql_error *err) RQL_MUST_CHECK;
 /* Also of zeroes. */
 void rql_index_gpu_clear(struct rql_index_gpu *gpu);
 /* Of the rows that a run finds. */

@@ -11,6 +11,10 @@
  * for 10^8 rows of which 0.01 to 1 % are set. */
 #define UNDER_PART 0.25
 #define LISTS_PART (UNDER_PART / 8) /* a lane takes eight times as many rows' lists at once as it does bits */
+/* A key is looked up at the speed of the tests where the map is in the cache, beyond that by a random read of memory.
+ * 10^8 keys in a table of 33 MB, or in bits of 125 MB, took an H100 2.6 to 15 ms longer than the bytes of their column, in
+ * a table of 17 MB 2.2 (bench/results, 2026-11-26). */
+#define CACHED_BYTES ((double)RQL_MAP_CACHED_BYTES)
 #define UPLOADS 2.0 /* of a first run, which upload no column: the tables, and what is put at rest */
 
 /* ---- what is read ---- */
@@ -170,6 +174,34 @@ static void want_maps(const struct rql_prepared *p, uint64_t *resident, uint64_t
 	}
 }
 
+/* Rows that look a key up: those that the steps before leave; without a step of its own those that pass. */
+static double asking_rows(const struct rql_scan *scan, uint32_t join, double rows, double passed)
+{
+	double left = rows;
+	for (uint32_t i = 0; i < scan->step_count; i++) {
+		if (scan->steps[i].kind == RQL_SCAN_BY_JOIN && scan->steps[i].index == join)
+			return left;
+		left *= scan->steps[i].pass;
+	}
+	return passed;
+}
+
+/* Look-ups in maps that the device's cache does not hold. */
+static double maps_ns(const struct rql_prepared *p, const struct rql_profile *profile, double rows, double passed)
+{
+	double sectors = 0;
+	for (uint32_t i = 0; i < p->scan->join_count * RQL_SCAN_MAP_PARTS; i++) {
+		const uint32_t join = i / RQL_SCAN_MAP_PARTS;
+		const enum rql_scan_map_part part = (enum rql_scan_map_part)(i % RQL_SCAN_MAP_PARTS);
+		const double bytes = (double)rql_scan_map_bytes(p->scan->joins[join].map, part);
+		if (bytes <= CACHED_BYTES || !reads_part(p, join, part))
+			continue;
+		const double asking = part == RQL_SCAN_MAP_FOUND ? passed : asking_rows(p->scan, join, rows, passed);
+		sectors += asking * (1 - CACHED_BYTES / bytes);
+	}
+	return sectors * profile->sector_ns;
+}
+
 /* What a run keeps on the device beside columns: the tables as they are or will be, and a context. */
 static uint64_t scratch_bytes(const struct rql_prepared *p)
 {
@@ -233,7 +265,7 @@ static void price_locked(const struct rql_prepared *p, const struct rql_device *
 	const double made = p->rows || scan->gives ? 0 : scan->rows_out;
 	const double groups = fmin(made, rql_scan_wanted_out(scan)), given = scan->gives ? r.passed : groups;
 	double work = fmax(r.wanted / profile->read_gbps, tests_ns(p, &profile->scan, r.rows));
-	work += r.passed * profile->scan.taken_row_ns;
+	work += r.passed * profile->scan.taken_row_ns + maps_ns(p, profile, r.rows, r.passed);
 	if (p->gives)
 		work += given * rql_form_offset(p->gives, p->gives->column_count) / profile->read_gbps;
 	double result = (p->plan.whole ? (double)scan->layout.group_count : groups) * (scan->layout.row_words + 1) * 8;

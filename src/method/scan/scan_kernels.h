@@ -186,8 +186,9 @@ struct rql_scan_make_args {
 	uint64_t table, found;    /* zeroed: bits, or a hash table; payloads */
 	uint64_t used, ranks;     /* numbers of payloads: zeroed bits; for each word of them a rank */
 	uint64_t seen;            /* zeroed */
-	uint64_t least, mask;     /* the key of place 0; of a hash table's places */
-	uint32_t used_words, unused;
+	uint64_t least, mask;     /* the key of place 0; of a hash table's places, were there as many rows as may come */
+	uint32_t used_words;
+	uint32_t least_mask; /* ... if none came */
 };
 RQL_KERNEL_STRUCT_SIZE(rql_scan_make_args, 96);
 

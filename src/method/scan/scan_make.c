@@ -71,6 +71,7 @@ static uint64_t array_bytes(const struct rql_prepared *p, enum rql_map_array arr
 	                             : (rql_map_found_bytes((uint32_t)p->places, p->width) + 3) / 4 * 4;
 }
 
+/* Places for so many rows. A context has room for all that may come; the kernel uses as many as those need that came. */
 static uint64_t capacity_for(const struct rql_prepared *p, uint64_t rows)
 {
 	return p->keys.hashed ? rql_map_capacity(rows < p->places ? rows : p->places) : 0;
@@ -192,7 +193,8 @@ static struct rql_scan_make_args args_of(const struct rql_prepared *p, const str
 	                                  .table = table->address,
 	                                  .seen = x->tally->address,
 	                                  .least = (uint64_t)p->least,
-	                                  .mask = x->capacity - 1};
+	                                  .mask = x->capacity - 1,
+	                                  .least_mask = (uint32_t)rql_map_capacity(0) - 1};
 	if (x->arrays[RQL_MAP_FOUND])
 		args.found = x->arrays[RQL_MAP_FOUND]->address;
 	if (x->used) {
@@ -318,10 +320,10 @@ static rql_status take(struct rql_stage *stage, struct rql_stage_context *base, 
 	const struct rql_prepared *p = rql_stage_prepared(stage);
 	struct context *x = (struct context *)base;
 	struct rql_port *out = run->port;
-	struct rql_map_made made = describe(p, x ? x->capacity : capacity_for(p, 0));
+	const uint64_t rows = x ? *(const uint64_t *)x->seen->map : 0;
+	struct rql_map_made made = describe(p, capacity_for(p, rows));
 	if (!x)
 		return rql_map_take(&made, read_nothing, NULL, &out->map, err);
-	const uint64_t rows = *(const uint64_t *)x->seen->map;
 	const uint32_t *seen = (const uint32_t *)x->seen->map + COUNT_BYTES / sizeof(uint32_t);
 	if (rows > x->in.room)
 		return rql_error_set(err, RQL_ERROR_INTERNAL, "more rows are on a device than there is room for");

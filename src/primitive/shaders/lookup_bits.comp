@@ -37,7 +37,7 @@ uvec2 rows_of(KEY low, KEY high)
 {
 	uint slot = start_of(low), list;
 	find_from(low, slot, SLOT(slot), list);
-	return list != RQL_LOOKUP_EMPTY ? listed(list) : uvec2(0u);
+	return list != RQL_LOOKUP_EMPTY && low <= high ? listed(list) : uvec2(0u);
 }
 #elif FORM == DIRECT
 uvec2 rows_of(KEY low, KEY high)

@@ -122,7 +122,7 @@ static rql_status record(const struct rql_index_gpu *gpu, uint32_t s, const stru
 	struct rql_lookup_bits l = placed_of(gpu, s)->look_up;
 	l.count = batch->count;
 	l.points = batch->lows;
-	if (l.map.form != RQL_LOOKUP_HASHED)
+	if (l.map.form != RQL_LOOKUP_HASHED || gpu->keys.from.method)
 		l.ends = batch->highs;
 	l.expected = expected_in(prepared_of(gpu), s);
 	l.bits = (struct rql_span){to->rows, segment->first_block * RQL_STORE_BLOCK / 8};
@@ -130,7 +130,15 @@ static rql_status record(const struct rql_index_gpu *gpu, uint32_t s, const stru
 	return rql_record_lookup_bits(commands, &l, err);
 }
 
-static const struct rql_index_gpu_ops ops = {.place = place, .key_bytes = key_bytes, .probe = probe, .record = record};
+static const struct rql_index_key *key_of(const struct rql_index_gpu *gpu, uint32_t s, uint64_t *greatest)
+{
+	const struct rql_index_placed *placed = placed_of(gpu, s);
+	*greatest = placed->greatest;
+	return placed->count ? &placed->key : NULL;
+}
+
+static const struct rql_index_gpu_ops ops = {
+	.place = place, .key_bytes = key_bytes, .probe = probe, .key = key_of, .record = record};
 
 /* ---- the method ---- */
 static rql_status prepare(const struct rql_request *request, struct rql_device *device, struct rql_prepared **out,
@@ -147,6 +155,38 @@ static rql_status prepare(const struct rql_request *request, struct rql_device *
 		return status;
 	}
 	p->gpu.look_ups = rql_index_look_ups(p->choice.tests, NULL, p->choice.covered, p->choice.pair);
+	*out = p;
+	return RQL_OK;
+}
+
+/* ---- the same of keys that come in ---- */
+static enum rql_offer offer_keys(const struct rql_request *request, const struct rql_device *device, const char **reason)
+{
+	const char *why = rql_device_lacks(device, RQL_UNIT_COMPUTE);
+	why = why ? why : rql_index_gpu_refusal(request);
+	if (!why && !rql_index_gpu_choose(request, RQL_INDEX_FORMS_COMPUTE))
+		why = "the keys' column has no index that the unit looks up in";
+	return rql_offer_unless(why, reason);
+}
+
+static rql_status prepare_keys(const struct rql_request *request, struct rql_device *device, struct rql_prepared **out,
+                               struct rql_error *err)
+{
+	struct rql_prepared *p = calloc(1, sizeof(*p));
+	if (!p)
+		return rql_error_memory(err, sizeof(*p), "look-ups");
+	p->choice = (struct rql_index_choice){.forms = RQL_INDEX_FORMS_COMPUTE,
+	                                      .snapshot = rql_store_snapshot_retain(request->snapshot),
+	                                      .of = *rql_index_gpu_choose(request, RQL_INDEX_FORMS_COMPUTE),
+	                                      .points = true,
+	                                      .covered = 1,
+	                                      .found = request->expected};
+	rql_status status = rql_index_gpu_init(&p->gpu, &ops, p->choice.snapshot, device, err);
+	if (status != RQL_OK) {
+		free_prepared(p);
+		return status;
+	}
+	rql_index_gpu_read(&p->gpu, request->keys);
 	*out = p;
 	return RQL_OK;
 }
@@ -186,7 +226,7 @@ static void price(const struct rql_prepared *p, const struct rql_device *device,
 	}
 	*out = (struct rql_cost){.setup_ns = setup,
 	                         .run_ns = profile->pass_ns * (1 + segments) + sectors * profile->sector_ns +
-	                                   rows / profile->read_gbps,
+	                                   rows / profile->read_gbps + rql_index_gpu_probes_ns(&p->gpu),
 	                         .rows_out = p->choice.found,
 	                         .runs = (double)p->choice.snapshot->blocks,
 	                         .bytes = sectors * SECTOR + rows,
@@ -198,6 +238,7 @@ static void price(const struct rql_prepared *p, const struct rql_device *device,
 static rql_status kernels(const struct rql_prepared *p, rql_see_kernel *see, void *state, struct rql_error *err)
 {
 	const struct rql_device *device = p->gpu.stage.device;
+	RQL_TRY(rql_index_gpu_see(&p->gpu, see, state, err));
 	for (uint32_t s = 0; s < segments_of(p); s++) {
 		const struct rql_index_of as = form_of(p, s, device);
 		const struct rql_index_shape shape = rql_index_placed_shape(&p->choice.snapshot->segments[s], &as);
@@ -233,6 +274,25 @@ const struct rql_method rql_method_index_compute = {
 	.prepare = prepare,
 	.price = price,
 	.calibrate = rql_index_calibrate,
+	.kernels = kernels,
+	.stage = stage_of,
+	.index = number_of,
+	.free = free_prepared,
+	.bytes = bytes,
+};
+
+/* Its price is without the keys': whoever reads the rows reads these, too, and they are there once. */
+extern const struct rql_method rql_method_index_keys_compute;
+const struct rql_method rql_method_index_keys_compute = {
+	.name = "index",
+	.description = "rows by keys that lie on a GPU, any number of them: in the same maps and B+ trees",
+	.paper = "none: the rivals of RTIndeX (PVLDB 2023) and cgRX",
+	.unit = RQL_UNIT_COMPUTE,
+	.reads = RQL_READS_KEYS,
+	.gives = 1u << RQL_PORT_ROWS,
+	.offer = offer_keys,
+	.prepare = prepare_keys,
+	.price = price,
 	.kernels = kernels,
 	.stage = stage_of,
 	.index = number_of,

@@ -176,7 +176,15 @@ static rql_status record(const struct rql_index_gpu *gpu, uint32_t s, const stru
 	return rql_record_rx(commands, &l, err);
 }
 
-static const struct rql_index_gpu_ops ops = {.place = place, .key_bytes = key_bytes, .probe = probe, .record = record};
+static const struct rql_index_key *key_of(const struct rql_index_gpu *gpu, uint32_t s, uint64_t *greatest)
+{
+	const struct rql_rx_placed *placed = placed_of(gpu, s);
+	*greatest = placed->greatest;
+	return placed->rx || placed->cgrx ? &placed->key : NULL;
+}
+
+static const struct rql_index_gpu_ops ops = {
+	.place = place, .key_bytes = key_bytes, .probe = probe, .key = key_of, .record = record};
 
 /* ---- the method ---- */
 static rql_status prepare(const struct rql_request *request, struct rql_device *device, struct rql_prepared **out,
@@ -198,6 +206,44 @@ static rql_status prepare(const struct rql_request *request, struct rql_device *
 	return status;
 }
 
+/* ---- the same of keys that come in ---- */
+#define FORMS (1u << RQL_INDEX_RX | 1u << RQL_INDEX_CGRX)
+
+static enum rql_offer offer_keys(const struct rql_request *request, const struct rql_device *device, const char **reason)
+{
+	const char *why = rql_device_lacks(device, RQL_UNIT_RT);
+	why = why ? why : rql_index_gpu_refusal(request);
+	if (!why && (request->snapshot->columns[request->keys->column].wide || !rql_index_gpu_choose(request, FORMS)))
+		why = "the keys' column has no index that the unit looks up in";
+	return rql_offer_unless(why, reason);
+}
+
+static rql_status prepare_keys(const struct rql_request *request, struct rql_device *device, struct rql_prepared **out,
+                               struct rql_error *err)
+{
+	struct rql_prepared *p = calloc(1, sizeof(*p));
+	if (!p)
+		return rql_error_memory(err, sizeof(*p), "look-ups");
+	p->snapshot = rql_store_snapshot_retain(request->snapshot);
+	p->of = *rql_index_gpu_choose(request, FORMS);
+	p->found = request->expected;
+	rql_status status = rql_index_gpu_init(&p->gpu, &ops, p->snapshot, device, err);
+	if (status != RQL_OK) {
+		free_prepared(p);
+		return status;
+	}
+	p->gpu.state_bytes = RQL_RX_STATE_WORDS * 8;
+	rql_index_gpu_read(&p->gpu, request->keys);
+	p->most_found = p->gpu.look_ups ? p->found / p->gpu.look_ups : 0;
+	*out = p;
+	return RQL_OK;
+}
+
+static rql_status kernels(const struct rql_prepared *p, rql_see_kernel *see, void *state, struct rql_error *err)
+{
+	return rql_index_gpu_see(&p->gpu, see, state, err);
+}
+
 /* One invocation sets all rows of a range of cgRX, or sees all hits of its rays: the longest range is waited for. */
 #define SERIAL_ROW_NS 20.0
 #define MAKE_ROW_NS 100.0 /* of the sorted run (index/README.md) */
@@ -205,7 +251,7 @@ static rql_status prepare(const struct rql_request *request, struct rql_device *
 static void price(const struct rql_prepared *p, const struct rql_device *device, struct rql_cost *out)
 {
 	const struct rql_profile *profile = &device->profile;
-	const double segments = p->snapshot->segment_count, rays = segments * p->test.count;
+	const double segments = p->snapshot->segment_count, rays = segments * p->gpu.look_ups;
 	const bool coarse = p->of.form == RQL_INDEX_CGRX;
 	double missing = 0, resident = 0, placed = 0;
 	for (uint32_t s = 0; s < p->snapshot->segment_count; s++) {
@@ -221,7 +267,7 @@ static void price(const struct rql_prepared *p, const struct rql_device *device,
 	*out = (struct rql_cost){.setup_ns = missing > 0 ? missing * MAKE_ROW_NS + build : 0,
 	                         .run_ns = profile->pass_ns * (1 + 2 * segments) + rays * profile->ray_ns +
 	                                   p->found * profile->hit_ns + p->most_found * SERIAL_ROW_NS +
-	                                   bytes / profile->read_gbps,
+	                                   bytes / profile->read_gbps + rql_index_gpu_probes_ns(&p->gpu),
 	                         .rows_out = p->found,
 	                         .runs = (double)p->snapshot->blocks,
 	                         .rays = rays,
@@ -257,6 +303,25 @@ const struct rql_method rql_method_index_rt = {
 	.offer = offer,
 	.prepare = prepare,
 	.price = price,
+	.stage = stage_of,
+	.index = number_of,
+	.free = free_prepared,
+	.bytes = bytes,
+};
+
+/* Its price is without the keys': whoever reads the rows reads these, too, and they are there once. */
+extern const struct rql_method rql_method_index_keys_rt;
+const struct rql_method rql_method_index_keys_rt = {
+	.name = "index",
+	.description = "rows by keys that lie on a GPU, any number of them, looked up by rays",
+	.paper = "RTIndeX (PVLDB 16); cgRX (ICDE 2025), as the thesis of Y. Wu (2025) tells it",
+	.unit = RQL_UNIT_RT,
+	.reads = RQL_READS_KEYS,
+	.gives = 1u << RQL_PORT_ROWS,
+	.offer = offer_keys,
+	.prepare = prepare_keys,
+	.price = price,
+	.kernels = kernels,
 	.stage = stage_of,
 	.index = number_of,
 	.free = free_prepared,

@@ -88,12 +88,21 @@ void put_payload(uint64_t place, uint found)
 		atomicOr(RQL_U32(args.found, at >> 2), found << (uint(at & 3ul) * 8u));
 }
 
+// Of the table's places: a power of 2, at least twice the rows that came. There is room for more of them than came, and
+// whoever looks up in a smaller table finds more of it in the device's cache. The same as capacity_for in scan_make.c.
+uint64_t mask_now()
+{
+	uint64_t most = max(min(RQL_U64(args.rows, 0), args.room), 1ul) * 2ul - 1ul;
+	uint high = uint(most >> 32) != 0u ? 32u + uint(findMSB(uint(most >> 32))) : uint(findMSB(uint(most)));
+	return min(args.mask, max(uint64_t(args.least_mask), (2ul << high) - 1ul));
+}
+
 // Places have the key's place plus 1 until all are there: 0 is none, so that one atomic claims a place for its key.
 bool put_hashed(uint64_t place, uint64_t row)
 {
 	uint64_t key = args.least + place, hash = key * 0x9e3779b97f4a7c15ul, word = place + 1ul;
-	uint64_t at = (hash ^ (hash >> 32)) & args.mask;
-	for (;; at = (at + 1ul) & args.mask) {
+	uint64_t mask = mask_now(), at = (hash ^ (hash >> 32)) & mask;
+	for (;; at = (at + 1ul) & mask) {
 		uint64_t was = RQL_U64(args.table, at * 2ul);
 		if (was == 0ul)
 			was = atomicCompSwap(RQL_U64(args.table, at * 2ul), 0ul, word);
