@@ -2,7 +2,7 @@
 // Group-by of rows that lie together by partitions, or of a table as it is. A workgroup finds its rows' groups in a hash
 // table in shared memory that numbers them, so that the accumulators lie dense, and goes over the value columns one by
 // one. Of a whole partition the groups go straight to the output; those of pieces are merged in a table in device memory,
-// as are rows whose group has no place here. Between looking for groups and adding to them there is a barrier, of the
+// as are those of batches (RQL_ROWS_BATCH), and rows whose group has no place here. Between looking for groups and adding to them there is a barrier, of the
 // workgroup while groups' numbers must become visible, else of the subgroup: lanes that left the loop at different times
 // add together.
 // Sums are 32-bit words with carries: 64-bit atomics on shared memory are loops on some GPUs.
@@ -463,6 +463,7 @@ bool piece_of(uint64_t group, out piece_rows piece)
 			piece.end = (piece.first / size + 1u) * size;
 			piece.whole = false;
 		}
+		piece.whole = piece.whole && (args.flags & RQL_ROWS_BATCH) == 0u;
 		return piece.first < piece.end;
 	}
 	uint64_t begin = (group - args.parts + 1u) * size;
