@@ -23,7 +23,7 @@ struct table {
 struct grouping {
 	const struct rql_cpu_rows *chunks;
 	uint32_t key_bits;
-	uint64_t groups, pieces; /* pieces: of a chunk */
+	uint64_t groups, part_groups, pieces; /* pieces: of a chunk */
 	struct table *tables;    /* few: of each thread */
 	struct rql_host_store *store;
 	struct rql_cpu_groups *out;
@@ -113,7 +113,7 @@ static void group_part(void *state, uint64_t part, unsigned worker)
 	(void)worker;
 	rows.keys = malloc(rows.count * g->key_bits / 8 + 1);
 	rows.columns[0] = malloc(rows.count * 4 + 1);
-	if (!rows.keys || !rows.columns[0] || !new_table(&table, PART_GROUPS) ||
+	if (!rows.keys || !rows.columns[0] || !new_table(&table, g->part_groups) ||
 	    rql_host_store_read(g->store, part, 0, &rows, &err) != RQL_OK ||
 	    !add_rows(&table, g->key_bits, rows.keys, rows.columns[0], rows.count) || !put_out(g, &table))
 		atomic_store(&g->failed, true);
@@ -151,6 +151,7 @@ static rql_status group_many(struct grouping *g, struct rql_pool *pool, uint32_t
 		.shape = {.key_bits = g->key_bits, .column_count = 1, .column_bits = {32}}, .pool = pool};
 	while (spec.bits < RQL_HOST_PASS_BITS && g->groups >> spec.bits > PART_GROUPS)
 		spec.bits++;
+	g->part_groups = (g->groups >> spec.bits) + 1;
 	RQL_TRY(rql_host_memory_new(0, NULL, &memory, err));
 	spec.memory = memory;
 	rql_status status = rql_host_store_new(&spec, &g->store, err);

@@ -91,7 +91,10 @@ static rql_status move_out(struct host_groups *h, struct rql_buffer *const made[
 		for (uint32_t p = 0; p < CHUNKS; p++)
 			rql_record_copy(c, made[column], p * h->chunk * bytes[column], h->in[p],
 			                column ? h->chunk * bytes[0] : 0, h->chunk * bytes[column]);
-	return rql_commands_finish(c, RQL_OK, NULL, NULL, err);
+	RQL_TRY(rql_commands_finish(c, RQL_OK, NULL, NULL, err));
+	if (h->shape->key_bits == 64) /* of no more use, and made last */
+		rql_relation_drop_to(h->bench, h->bench->buffer_count - 1);
+	return RQL_OK;
 }
 
 /* ---- what the group-by reads and writes ---- */

@@ -18,6 +18,7 @@
 #define GROUP_NS 10.0 /* a thread puts a group away for the operator above, twice; and each of its values */
 #define GROUP_VALUE_NS 8.0
 #define SAMPLE 8192u
+#define BISECTIONS 60u
 #define SPARE 1.25 /* of the groups that a sample speaks of */
 
 struct rql_prepared {
@@ -158,7 +159,6 @@ static int ascending(const void *x, const void *y)
 /* Groups that are as often met in a sample as these rows' were, were they all of one size. */
 static uint64_t sampled_groups(const struct rql_run_grouping *of)
 {
-	static const double steps = 60;
 	uint64_t sample[SAMPLE];
 	const uint64_t count = of->rows < SAMPLE ? of->rows : SAMPLE;
 	uint64_t distinct = count != 0;
@@ -168,7 +168,7 @@ static uint64_t sampled_groups(const struct rql_run_grouping *of)
 	for (uint64_t i = 1; i < count; i++)
 		distinct += sample[i] != sample[i - 1];
 	double low = (double)distinct, high = (double)of->rows;
-	for (double i = 0; i < steps && low < high; i++) {
+	for (uint32_t i = 0; i < BISECTIONS && low < high; i++) {
 		const double groups = sqrt(low * high), met = groups * -expm1(-(double)count / groups);
 		if (met < (double)distinct)
 			low = groups;

@@ -11,6 +11,7 @@ struct rql_host_group_sizes {
 	uint64_t piece;  /* rows that come in at once; of PARTS a partition's */
 	uint64_t rows;   /* that are grouped at once: a piece's, or all */
 	uint64_t groups; /* that there is room for */
+	uint64_t guess;  /* of a table: those that are expected, so that few are not partitioned; 0: as many as have room */
 	uint64_t staged; /* groups that come out at once, where the caller gives no room */
 	uint32_t bits;   /* log2 of the partitions of PARTS */
 };

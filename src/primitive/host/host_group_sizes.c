@@ -88,7 +88,7 @@ struct rql_group_by rql_host_group_relation(const struct rql_host_group_by *by, 
 	struct rql_group_by relation = {.key_bits = by->rows.shape.key_bits,
 	                                .count = sizes->rows,
 	                                .keys = {in, layout.at[0]},
-	                                .guess = sizes->groups,
+	                                .guess = sizes->guess ? sizes->guess : sizes->groups,
 	                                .spill = table ? 2 * sizes->groups : 0,
 	                                .batches = table,
 	                                .column_count = by->column_count,
@@ -167,7 +167,7 @@ bool rql_host_group_sizes_table(const struct rql_host_group_by *by, struct rql_d
 	uint64_t piece = piece_of(by, by->rows.rows);
 	for (; piece >= ROWS_LEAST; piece = piece / 8 * 4) {
 		*out = (struct rql_host_group_sizes){
-			.way = RQL_HOST_TABLE, .piece = piece, .rows = piece, .groups = with_spare(groups, UINT64_C(1) << 30)};
+			.way = RQL_HOST_TABLE, .piece = piece, .rows = piece, .groups = with_spare(groups, UINT64_C(1) << 30), .guess = groups};
 		if (fits(by, device, limit, out))
 			return true;
 	}

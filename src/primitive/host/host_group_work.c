@@ -85,7 +85,8 @@ rql_status rql_host_group_worker_open(struct rql_host_group_worker *w, const str
                                       struct rql_error *err)
 {
 	const uint64_t start = rql_now_ns();
-	if (w->open && w->sizes.way == sizes->way && w->sizes.piece == sizes->piece && w->sizes.groups == sizes->groups)
+	if (w->open && w->sizes.way == sizes->way && w->sizes.piece == sizes->piece && w->sizes.groups == sizes->groups &&
+	    w->sizes.guess == sizes->guess)
 		return RQL_OK;
 	rql_host_group_worker_close(w);
 	w->open = true;
