@@ -27,6 +27,8 @@ static struct session groups_session(void)
 static void same_at(rayql_connection *con, const char *sql, int line)
 {
 	char text[2048];
+	if (left_out())
+		return;
 	run(con, "SET rayql_enable_scan = off; SET rayql_enable_group = off");
 	char *want = rows_of(con, sql, NULL);
 	run(con, "SET rayql_enable_scan = on; SET rayql_enable_group = on");
@@ -88,7 +90,7 @@ static void partitions(rayql_connection *con)
 		"GROUP BY k, c, h) GROUP BY k, c) GROUP BY k, c ORDER BY ALL",
 		"SELECT x, max(n), min(s) FROM (SELECT x, count(*) n, sum(x) s FROM h GROUP BY x) GROUP BY x ORDER BY ALL",
 	};
-	for (size_t i = 0; i < sizeof queries / sizeof *queries; i++) {
+	for (size_t i = 0; i < sizeof queries / sizeof *queries; i += QUERY_STEP) {
 		run(con, "SET rayql_enable_scan = off; SET rayql_enable_group = off");
 		char *want = rows_of(con, queries[i], NULL), text[1024];
 		run(con, "SET rayql_enable_group = on");
@@ -201,6 +203,8 @@ static void edges(rayql_connection *con)
 
 static void answered_at(rayql_connection *con, const char *sql, const char *method, int line)
 {
+	if (left_out())
+		return;
 	run(con, "SET rayql_enable_scan = off");
 	char *want = rows_of(con, sql, NULL);
 	run(con, "SET rayql_enable_scan = on");
@@ -274,8 +278,8 @@ static void everything(void **state)
 	partitions(s.con);
 	edges(s.con);
 	wide_keys(s.con);
-	for (int i = 0; i < 14; i++)
-		random_query(s.con, i);
+	for (unsigned i = 0; i < random_count(8, 40); i++)
+		random_query(s.con, (int)i);
 	close_session(&s);
 }
 
