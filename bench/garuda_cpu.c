@@ -152,7 +152,7 @@ static rql_status group_many(struct grouping *g, struct rql_pool *pool, uint32_t
 	while (spec.bits < RQL_HOST_PASS_BITS && g->groups >> spec.bits > PART_GROUPS)
 		spec.bits++;
 	g->part_groups = (g->groups >> spec.bits) + 1;
-	RQL_TRY(rql_host_memory_new(0, NULL, &memory, err));
+	RQL_TRY(rql_host_memory_new(0, NULL, 0, &memory, err));
 	spec.memory = memory;
 	rql_status status = rql_host_store_new(&spec, &g->store, err);
 	for (uint32_t i = 0; i < chunk_count && status == RQL_OK; i++) {

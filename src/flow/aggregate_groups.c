@@ -278,7 +278,7 @@ static rql_status run_within(struct making *m)
 	m->run.budget = flow->budget;
 	if (!m->run.host_bytes)
 		return run_method(m);
-	char *folder = flow->host ? rql_host_temporary_folder(flow->host) : NULL;
+	char *folder = flow->host ? rql_host_temporary_folder(flow->host, &m->run.file_bytes) : NULL;
 	m->run.folder = folder;
 	rql_status status = rql_budget_charge(flow->budget, m->run.host_bytes, "partitions of a group-by", r->err);
 	if (status == RQL_OK) {

@@ -305,6 +305,7 @@ static rql_status run(const struct rql_prepared *p, struct rql_device *device, c
 	by.again = again;
 	by.host_limit = of->host_bytes;
 	by.folder = of->folder;
+	by.file_limit = of->file_bytes;
 	by.put = put_groups;
 	by.state = &sink;
 	by.progress = how->progress;

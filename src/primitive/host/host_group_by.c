@@ -201,7 +201,7 @@ static rql_status run_parts(struct run *run, struct rql_host_group_report *repor
 	struct rql_host_feed feed = {.side = &run->by->rows};
 	struct rql_host_parts parts = {.store = NULL};
 	const uint64_t start = rql_now_ns();
-	RQL_TRY(rql_host_memory_new(run->by->host_limit, run->by->folder, &run->memory, err));
+	RQL_TRY(rql_host_memory_new(run->by->host_limit, run->by->folder, run->by->file_limit, &run->memory, err));
 	rql_status status = new_parts(run, &feed, bits, 0, &parts, err);
 	report->partition_ns += (double)(rql_now_ns() - start);
 	run->parts = &parts;

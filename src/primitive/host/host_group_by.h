@@ -45,6 +45,7 @@ struct rql_host_group_by {
 	uint32_t device_count;
 	uint64_t device_limit, host_limit; /* as of struct rql_host_join */
 	const char *folder;
+	uint64_t file_limit;
 	uint64_t piece_rows; /* at most; 0: chosen */
 	/* As of joins. Each group comes once. `room` may be left out. */
 	rql_status (*room)(void *state, struct rql_device *device, struct rql_host_groups *groups, struct rql_error *err);
