@@ -19,6 +19,8 @@ static const char help[] =
 	"  --device D          as rayql_devices() names it: vulkan:0, a UUID, a PCI address (default: the first GPU)\n"
 	"  --figure N          8 to 11: joins (default 8); 12, 13: group-bys\n"
 	"  --host              a join of 2^N rows a side from the host's memory to the host's memory instead\n"
+	"  --groups            with it: group-bys of 2^N rows, by compute, by hash images and by the CPU\n"
+	"  --duckdb            beside them DuckDB, on rows of the same shape\n"
 	"  --device-limit S    with it: bytes of a device's memory ('8GB'): more is partitioned on the CPU (default: all)\n"
 	"  --host-limit S      bytes of partitions in the host's memory; what goes beyond lies in a file (default: any)\n"
 	"  --temp FOLDER       where that file is (default: TMPDIR, or /tmp)\n"
@@ -273,7 +275,7 @@ static rql_status measure(struct rql_relation_bench *b, const struct shape *s, s
 static rql_status run_cases(struct rql_relation_bench *b, struct rql_error *err)
 {
 	if (b->options->host)
-		return rql_garuda_host(b, err);
+		return b->options->groups ? rql_garuda_host_groups(b, err) : rql_garuda_host(b, err);
 	if (b->options->figure >= 12)
 		return rql_garuda_groups(b, err);
 	for (size_t i = 0; i < sizeof(shapes) / sizeof(*shapes); i++) {
@@ -312,6 +314,10 @@ int rql_garuda_main(int argc, char **argv)
 			rql_args_integer(&args, "figure", value, 8, 13, &o.figure);
 		else if (rql_args_flag(&args, "host"))
 			o.host = true;
+		else if (rql_args_flag(&args, "groups"))
+			o.groups = true;
+		else if (rql_args_flag(&args, "duckdb"))
+			o.duckdb = true;
 		else if (rql_args_value(&args, "log2-rows", &value))
 			rql_args_integer(&args, "log2-rows", value, 10, 30, &o.log2_rows);
 		else if (rql_args_value(&args, "devices", &value))
@@ -331,6 +337,10 @@ int rql_garuda_main(int argc, char **argv)
 	if (!args.failed && !o.host && o.log2_rows > 27) {
 		fprintf(stderr, "rayql bench garuda: --log2-rows %lld takes --host; without it 27 is the most\n",
 		        (long long)o.log2_rows);
+		return 2;
+	}
+	if (!args.failed && !o.host && (o.groups || o.duckdb)) {
+		fputs("rayql bench garuda: --groups and --duckdb take --host\n", stderr);
 		return 2;
 	}
 	o.unit = o.host ? RQL_UNIT_COMPUTE : RQL_UNIT_RASTER;

@@ -39,9 +39,9 @@ struct host_join {
 
 /* ---- data ---- */
 
-static rql_status host_buffer(const struct host_join *h, uint64_t bytes, struct rql_buffer **out, struct rql_error *err)
+rql_status rql_garuda_memory(struct rql_relation_bench *b, uint64_t bytes, struct rql_buffer **out, struct rql_error *err)
 {
-	RQL_TRY(rql_buffer_new(h->bench->device, bytes + 256, RQL_MEMORY_READBACK, "the benchmark's rows", out, err));
+	RQL_TRY(rql_buffer_new(b->device, bytes + 256, RQL_MEMORY_READBACK, "the benchmark's rows", out, err));
 	memset((*out)->map, 0xa5, bytes); /* its pages are there */
 	return RQL_OK;
 }
@@ -66,7 +66,7 @@ static rql_status move_out(struct host_join *h, struct rql_error *err)
 	struct rql_commands *c;
 	for (int side = 0; side < 2; side++)
 		for (uint32_t p = 0; p < CHUNKS; p++)
-			RQL_TRY(host_buffer(h, h->chunk * 8, &h->in[side][p], err));
+			RQL_TRY(rql_garuda_memory(h->bench, h->chunk * 8, &h->in[side][p], err));
 	RQL_TRY(rql_commands_new(h->bench->device, 0, &c, err));
 	for (int side = 0; side < 2; side++)
 		for (int column = 0; column < COLUMNS; column++)
@@ -133,7 +133,7 @@ static rql_status take_result(struct host_join *h, uint64_t rows, struct result 
 		struct result r = {.room = (rows + 63) / 64 * 64};
 		const uint64_t bytes = r.room * 8;
 		if (!h->bench->options->staged) {
-			RQL_TRY(host_buffer(h, bytes, &r.buffer, err));
+			RQL_TRY(rql_garuda_memory(h->bench, bytes, &r.buffer, err));
 			r.values[0] = r.buffer->map;
 		} else if (!(r.values[0] = malloc(bytes))) {
 			return rql_error_memory(err, bytes, "the benchmark's result");
@@ -211,21 +211,21 @@ static rql_status check(struct host_join *h, bool *good, struct rql_error *err)
 
 /* ---- figures ---- */
 
-/* Bytes a nanosecond: in, out, and both at once (the bytes of one of the ways). */
-static rql_status measure_link(struct host_join *h, double rates[3], struct rql_error *err)
+rql_status rql_garuda_link(struct rql_relation_bench *b, struct rql_buffer *rows, uint64_t bytes, double rates[3],
+                           struct rql_error *err)
 {
-	struct rql_buffer *device, *host, *rows = h->in[0][0]; /* which are read alone */
-	const uint64_t bytes = h->chunk * 4 < LINK_BYTES ? h->chunk * 4 : LINK_BYTES;
-	const uint32_t kept = h->bench->buffer_count;
-	RQL_TRY(rql_relation_buffer(h->bench, bytes, &device, err));
-	RQL_TRY(host_buffer(h, bytes, &host, err));
+	struct rql_buffer *device, *host;
+	const uint32_t kept = b->buffer_count;
+	bytes = bytes < LINK_BYTES ? bytes : LINK_BYTES;
+	RQL_TRY(rql_relation_buffer(b, bytes, &device, err));
+	RQL_TRY(rql_garuda_memory(b, bytes, &host, err));
 	rql_status status = RQL_OK;
 	for (int way = 0; way < 3; way++) {
 		struct rql_samples samples = {0};
 		for (int i = 0; i < 5 && status == RQL_OK; i++) {
 			struct rql_commands *c;
 			double ns;
-			status = rql_commands_new(h->bench->device, RQL_COMMANDS_TIMED, &c, err);
+			status = rql_commands_new(b->device, RQL_COMMANDS_TIMED, &c, err);
 			if (status != RQL_OK)
 				break;
 			rql_record_copy(c, way == 1 ? device : rows, 0, way == 0 ? device : host, 0, bytes);
@@ -238,7 +238,7 @@ static rql_status measure_link(struct host_join *h, double rates[3], struct rql_
 			break;
 	}
 	rql_buffer_free(host);
-	rql_relation_drop_to(h->bench, kept);
+	rql_relation_drop_to(b, kept);
 	return status;
 }
 
@@ -318,19 +318,18 @@ static rql_status timed_run(struct host_join *h, struct rql_samples *wall, struc
 	return RQL_OK;
 }
 
-static rql_status find_devices(struct host_join *h, struct rql_error *err)
+rql_status rql_garuda_devices(const struct rql_relation_bench *b, struct rql_device **devices, uint32_t *count,
+                              struct rql_error *err)
 {
-	const struct rql_relation_bench *b = h->bench;
 	const uint32_t wanted = (uint32_t)b->options->devices;
-	h->devices[h->device_count++] = b->device;
-	for (uint32_t i = 0; i < b->devices->count && h->device_count < wanted; i++) {
+	devices[(*count)++] = b->device;
+	for (uint32_t i = 0; i < b->devices->count && *count < wanted; i++) {
 		struct rql_device *d = &b->devices->device[i];
 		if (d != b->device && d->units[RQL_UNIT_COMPUTE] && strcmp(d->name, b->device->name) == 0)
-			h->devices[h->device_count++] = d;
+			devices[(*count)++] = d;
 	}
-	if (h->device_count < wanted)
-		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "--devices %u: there is %u of %s", wanted, h->device_count,
-		                     b->device->name);
+	if (*count < wanted)
+		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "--devices %u: there is %u of %s", wanted, *count, b->device->name);
 	if (wanted > 1 && !b->options->staged)
 		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "--devices %u takes --staged: rows lie where one device reaches them",
 		                     wanted);
@@ -342,10 +341,10 @@ static rql_status measure(struct host_join *h, struct rql_error *err)
 	struct rql_samples wall = {0};
 	double rates[3];
 	bool good = true;
-	RQL_TRY(find_devices(h, err));
+	RQL_TRY(rql_garuda_devices(h->bench, h->devices, &h->device_count, err));
 	RQL_TRY(make_sides(h, err));
 	RQL_TRY(move_out(h, err));
-	RQL_TRY(measure_link(h, rates, err));
+	RQL_TRY(rql_garuda_link(h->bench, h->in[0][0], h->chunk * 4, rates, err)); /* which are read alone */
 	rql_status status = RQL_OK;
 	for (int64_t i = 0; i <= h->bench->options->runs && status == RQL_OK && good; i++) {
 		if (i == 1) /* the first run warms up */

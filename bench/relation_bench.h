@@ -20,6 +20,7 @@ struct rql_relation_options {
 	enum rql_unit unit; /* that the device must have */
 	int64_t figure, log2_rows; /* of rayql bench garuda */
 	bool host;                 /* the same: from host memory to host memory (garuda_host.c) */
+	bool groups, duckdb;       /* of --host: group-bys; and DuckDB beside them */
 	bool staged;
 	int64_t devices;
 	uint64_t device_limit, host_limit;

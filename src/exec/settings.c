@@ -42,8 +42,8 @@ static const struct {
 		{"rayql_device_memory_limit",
          "Memory of each GPU that structures may take: 'auto' (80 % of what is free), '8GB', '50%'"},
 	[SETTING_FORCE] = {"rayql_force", "Take the best RayQL plan even when DuckDB looks cheaper ('rows': also rows of "
-	                                      "indexes and sieves wherever they answer a condition; 'pairs': also joins of "
-	                                      "rows in host memory on a GPU wherever one can)"},
+	                                      "indexes and sieves wherever they answer a condition; 'pairs': also joins and "
+	                                      "groups of rows in host memory on a GPU wherever one can)"},
 	[SETTING_COLUMNS] = {"rayql_auto_columns", "Load the columns that queries use into memory, within rayql_memory_limit"},
 	[SETTING_MEMORY] = {"rayql_memory_limit", "Bytes that the structures of the database may take ('8GB', '50%')"},
 	[SETTING_THREADS] = {"rayql_threads", "Threads of RayQL's own work; given when the database is opened"},

@@ -8,7 +8,9 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include "flow/aggregate_groups.h"
 #include "flow/aggregate_internal.h"
+#include "flow/operator.h"
 
 /* ---- a block of rows into the states ---- */
 
@@ -338,7 +340,8 @@ static rql_status new_states(struct rql_running *r, const struct aggregate *a, u
 	return RQL_OK;
 }
 
-rql_status rql_aggregate_prepare(struct aggregating *g, uint32_t i, const struct rql_expr *e)
+/* What it is, and its argument. */
+static rql_status describe(struct aggregating *g, uint32_t i, const struct rql_expr *e)
 {
 	struct aggregate *a = &g->aggs[i];
 	a->expr = e;
@@ -351,6 +354,13 @@ rql_status rql_aggregate_prepare(struct aggregating *g, uint32_t i, const struct
 		RQL_TRY(rql_rowset_compute(g->r, g->set, e->children[0], &a->argument));
 		a->form = form_of(a->kind, e->children[0]->type);
 	}
+	return RQL_OK;
+}
+
+rql_status rql_aggregate_prepare(struct aggregating *g, uint32_t i, const struct rql_expr *e)
+{
+	struct aggregate *a = &g->aggs[i];
+	RQL_TRY(describe(g, i, e));
 	if (e->distinct && a->kind != AGG_COUNT_STAR && a->kind != AGG_LEAST && a->kind != AGG_GREATEST)
 		RQL_TRY(find_distinct(g, a));
 	if (!(a->states = RQL_NEW_ARRAY(g->r->arena, struct states, g->copies)))
@@ -456,16 +466,104 @@ rql_status rql_aggregate_finish(struct aggregating *g, struct aggregate *a, stru
 	return a->form == FORM_STRING ? RQL_OK : rql_morsels_run(g->r, groups, finish_morsel, &f);
 }
 
+/* ---- groups that a method makes ---- */
+
+/* The value of its argument, one for all aggregates of it; *count: as many as there are so far. */
+static struct rql_grouped_value *value_of(const struct aggregate *a, struct rql_grouped_value *values, uint32_t *count)
+{
+	uint32_t at = 0;
+	while (at < *count && memcmp(&values[at].argument, &a->argument, sizeof(a->argument)) != 0)
+		at++;
+	if (at == *count) {
+		memset(&values[at], 0, sizeof(values[at]));
+		memcpy(&values[at].argument, &a->argument, sizeof(a->argument));
+		++*count;
+	}
+	values[at].sum |= a->kind == AGG_SUM || a->kind == AGG_AVERAGE;
+	values[at].least |= a->kind == AGG_LEAST;
+	values[at].greatest |= a->kind == AGG_GREATEST;
+	return &values[at];
+}
+
+/* Its states as if they had been added up here. */
+static rql_status take_states(struct aggregating *g, struct aggregate *a, const struct rql_grouped *from,
+                              const struct rql_grouped_value *value)
+{
+	const rql_int128 *words = NULL;
+	if (!(a->states = RQL_NEW(g->r->arena, struct states)))
+		return rql_error_memory(g->r->err, 0, "groups of rows");
+	RQL_TRY(new_states(g->r, a, from->count, a->states));
+	memcpy(a->states->count, value ? value->count : from->rows, from->count * sizeof(*from->rows));
+	if (a->kind == AGG_SUM || a->kind == AGG_AVERAGE)
+		words = value->sums;
+	else if (a->kind == AGG_LEAST || a->kind == AGG_GREATEST)
+		words = a->kind == AGG_LEAST ? value->leasts : value->greatests;
+	if (words)
+		memcpy(a->states->integer, words, from->count * sizeof(*words));
+	return RQL_OK;
+}
+
+static rql_status key_words(struct aggregating *g, struct rql_vector *vectors, struct rql_keys *out)
+{
+	const uint32_t count = g->rel->group_count;
+	bool *equal = RQL_NEW_ARRAY(g->r->arena, bool, count);
+	if (!equal)
+		return rql_error_memory(g->r->err, 0, "groups of rows");
+	memset(equal, 1, count);
+	for (uint32_t k = 0; k < count; k++)
+		RQL_TRY(rql_rowset_compute(g->r, g->set, g->rel->exprs[k], &vectors[k]));
+	*out = (struct rql_keys){
+		.columns = count, .nulls_equal = equal, .side_count = 1, .sides = {{.set = g->set, .vectors = vectors}}};
+	return rql_keys_make(g->r, out);
+}
+
+/* *done: false: they are not made so, and all is as it was. */
+static rql_status make_by_method(struct aggregating *g, struct rql_rowset *out, bool *done)
+{
+	struct rql_running *r = g->r;
+	struct rql_vector *vectors = RQL_NEW_ARRAY(r->arena, struct rql_vector, g->rel->group_count);
+	struct rql_grouped_value *values = RQL_NEW_ARRAY(r->arena, struct rql_grouped_value, g->agg_count + 1);
+	struct rql_grouped_value **of = RQL_NEW_ARRAY(r->arena, struct rql_grouped_value *, g->agg_count + 1);
+	struct rql_grouped groups;
+	struct rql_keys keys;
+	uint32_t count = 0;
+	*out = (struct rql_rowset){.arena = r->arena, .vector_count = g->rel->expr_count};
+	if (!vectors || !values || !of || !(out->vectors = RQL_NEW_ARRAY(r->arena, struct rql_vector, out->vector_count)))
+		return rql_error_memory(r->err, 0, "groups of rows");
+	for (uint32_t i = 0; i < g->agg_count; i++) {
+		RQL_TRY(describe(g, i, g->rel->exprs[g->rel->group_count + i]));
+		of[i] = g->aggs[i].kind == AGG_COUNT_STAR ? NULL : value_of(&g->aggs[i], values, &count);
+	}
+	RQL_TRY(key_words(g, vectors, &keys));
+	RQL_TRY(rql_rows_group(r, &keys, values, count, &groups, done));
+	if (!*done)
+		return RQL_OK;
+	g->groups.count = out->rows = out->capacity = groups.count;
+	g->copies = 1;
+	const struct rql_rowset set = {.capacity = g->set->rows, .vector_count = g->rel->group_count, .vectors = vectors};
+	RQL_TRY(rql_vectors_at(r, &set, groups.first, groups.count, false, out->vectors));
+	for (uint32_t i = 0; i < g->agg_count; i++) {
+		RQL_TRY(take_states(g, &g->aggs[i], &groups, of[i]));
+		RQL_TRY(rql_aggregate_finish(g, &g->aggs[i], &out->vectors[g->rel->group_count + i]));
+	}
+	return RQL_OK;
+}
+
 rql_status rql_rowset_aggregate(struct rql_running *r, const struct rql_rel *rel, struct rql_rowset *input,
                                 struct rql_rowset *out)
 {
 	struct aggregating g = {.r = r, .rel = rel, .set = input, .agg_count = rel->expr_count - rel->group_count};
+	bool done = false;
 	RQL_TRY(rql_rowset_rebase(r, input));
+	if (!(g.aggs = RQL_NEW_ARRAY(r->arena, struct aggregate, g.agg_count)))
+		return rql_error_memory(r->err, 0, "groups of rows");
+	if (r->pairs && r->pairs->of == rel && input->rows)
+		RQL_TRY(make_by_method(&g, out, &done));
+	if (done)
+		return RQL_OK;
 	RQL_TRY(make_groups(&g, out));
 	bool own = !g.groups.row;
 	g.copies = own ? rql_running_threads(r) : 1;
-	if (!(g.aggs = RQL_NEW_ARRAY(r->arena, struct aggregate, g.agg_count)))
-		return rql_error_memory(r->err, 0, "groups of rows");
 	for (uint32_t i = 0; i < g.agg_count; i++)
 		RQL_TRY(rql_aggregate_prepare(&g, i, rel->exprs[rel->group_count + i]));
 	RQL_TRY(own ? rql_morsels_run(r, input->rows, add_morsel, &g) : rql_parts_run(r, g.groups.part_count, add_part, &g));

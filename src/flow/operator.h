@@ -38,7 +38,7 @@ struct rql_leaf_scan {
 	const struct rql_rows_block *selection; /* rows themselves are wanted (bind/block/block.h); NULL: groups and aggregates */
 };
 
-/* A method that gives the PAIRS of a NATIVE join, whose sides lie in the host's memory. */
+/* A method that gives the PAIRS of a NATIVE join, or an AGGREGATE's groups, of rows that lie in the host's memory. */
 struct rql_pairs_offer {
 	const struct rql_rel *of;
 	const struct rql_method *method;
@@ -97,7 +97,7 @@ struct rql_operator {
 	const struct rql_leaf *leaf;  /* METHOD */
 	uint32_t input_count;         /* NATIVE: one for each child of rel */
 	struct rql_operator **inputs;
-	const struct rql_pairs_offer *pairs; /* NATIVE joins: who finds the pairs; NULL: the CPU does */
+	const struct rql_pairs_offer *pairs; /* NATIVE: who finds pairs or groups; NULL: the CPU does */
 	uint32_t instead_count;       /* HOST: nodes below rel in whose place others are written */
 	const struct rql_alternative *instead;
 	bool reads_tables;            /* HOST: tables are read, not inputs alone */

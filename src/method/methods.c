@@ -12,6 +12,7 @@ extern const struct rql_method rql_method_group_compute;
 extern const struct rql_method rql_method_group_raster;
 extern const struct rql_method rql_method_join_compute;
 extern const struct rql_method rql_method_join_raster;
+extern const struct rql_method rql_method_group_host;
 extern const struct rql_method rql_method_join_host;
 extern const struct rql_method rql_method_append_compute;
 extern const struct rql_method rql_method_index_cpu;
@@ -55,6 +56,7 @@ const struct rql_method *const *rql_methods(void)
 	    &rql_method_materialise_compute,
 	    &rql_method_map_compute,
 	    &rql_method_join_host,
+	    &rql_method_group_host,
 	    NULL,
 	};
 	return methods;

@@ -329,6 +329,7 @@ enum rql_reads {
 	RQL_READS_APPEND,
 	RQL_READS_SIDES,
 	RQL_READS_KEYS,
+	RQL_READS_GROUPING,
 	RQL_READS_INDEX, /* of structures only: requests over other ones' stores have it in `indexes` */
 };
 /* What is wanted, and what a method gives: port.h has the forms. */
@@ -409,6 +410,15 @@ struct rql_sides {
 	uint64_t host_bytes;   /* of the host's, for partitions; 0: any number */
 };
 
+/* Groups of rows that lie in the host's memory, by words that say by being equal that the keys are. As of sides, the rows
+ * come with the run. */
+struct rql_grouping {
+	double rows, groups;
+	uint32_t value_count; /* columns that are aggregated, of 64 bits each */
+	uint64_t device_bytes, host_bytes;
+};
+#define RQL_GROUPING_VALUES 7u
+
 /* A map to make: the first column, or the first two, are its key: integers, or what `places` says of their fields. What the columns behind them say together
  * is the payload: a number, ranked among those that there are. */
 struct rql_map_keys {
@@ -462,6 +472,7 @@ struct rql_request {
 	const struct rql_append *append;
 	const struct rql_sides *sides; /* PAIRS; copied */
 	const struct rql_keys_in *keys; /* of `snapshot`, whose `indexes` there are; copied. No condition is tested */
+	const struct rql_grouping *grouping; /* GROUPS; copied */
 	/* Which rows. Of a relation those of all boxes: */
 	uint32_t box_count;
 	const struct rql_box *boxes;
@@ -518,6 +529,7 @@ static inline enum rql_reads rql_request_reads(const struct rql_request *request
 	       : request->append      ? RQL_READS_APPEND
 	       : request->sides       ? RQL_READS_SIDES
 	       : request->keys        ? RQL_READS_KEYS
+	       : request->grouping    ? RQL_READS_GROUPING
 	       : request->from.method ? RQL_READS_COLUMNS
 	                              : RQL_READS_STORE;
 }

@@ -22,6 +22,8 @@
 struct rql_stage;
 struct rql_stage_ahead;
 
+struct rql_run_groups;
+
 /* Sides that a run joins, and who takes what it finds (request.h, rql_sides). */
 #define RQL_SIDE_COLUMNS 8u
 /* What a pair has of a side's row: a value of 32 or 64 bits, or the row's number. */
@@ -53,6 +55,33 @@ struct rql_run_sides {
 	void *state;
 };
 
+/* Rows that a run groups, and who takes the groups (request.h, rql_grouping). */
+struct rql_run_grouping {
+	uint64_t rows; /* below 2^32 - 1 */
+	const uint64_t *words;
+	unsigned bits; /* of the words */
+	uint32_t value_count;
+	struct rql_run_value { /* fields (column/form.h) of so many bits, 32 or 64: 0 is NULL. What is asked for: */
+		uint32_t bits;
+		bool present, sum, least, greatest; /* present: how many are not NULL */
+	} values[RQL_GROUPING_VALUES];
+	uint64_t device_bytes, host_bytes; /* as of sides */
+	uint64_t file_bytes;
+	const char *folder;
+	struct rql_budget *budget;
+	/* Fields of `count` rows from `first` on; and groups, each once, that nobody keeps. By one thread at a time. */
+	rql_status (*load)(void *state, uint32_t value, uint64_t first, uint64_t count, void *fields, struct rql_error *err);
+	rql_status (*put)(void *state, const struct rql_run_groups *groups, struct rql_error *err);
+	void *state;
+};
+struct rql_run_groups {
+	uint64_t count;
+	const uint64_t *first, *rows; /* a group's first row; how many it has */
+	struct {
+		const uint64_t *present, *sum, *least, *greatest; /* NULL: not asked for; a sum has two words, the low one first */
+	} values[RQL_GROUPING_VALUES];
+};
+
 /* How a request is run. */
 struct rql_run {
 	unsigned flags;                /* RQL_RUN_* */
@@ -63,6 +92,7 @@ struct rql_run {
 	 * NULL: the request's. May be NULL itself. */
 	const struct rql_value *const *points;
 	const struct rql_run_sides *sides; /* of requests for PAIRS; else NULL */
+	const struct rql_run_grouping *grouping; /* of those that have such rows; else NULL */
 };
 
 /* The first member of a method's own struct. */

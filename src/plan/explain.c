@@ -352,12 +352,12 @@ static void put_part(struct rql_strbuf *out, const struct rql_measured *part)
 	}
 }
 
-/* Who finds the pairs of a join whose sides lie in the host's memory, and what that moves. */
+/* Who finds the pairs of a join, or the groups, of rows that lie in the host's memory, and what that moves. */
 static void put_pairs(struct rql_strbuf *out, const struct rql_pairs_offer *offer, const struct rql_measured *part,
                       unsigned depth)
 {
-	rql_strbuf_printf(out, "%*spairs by %s on %s (", (int)(2 * depth), "", offer->method->name,
-	                  rql_unit_name(offer->method->unit));
+	rql_strbuf_printf(out, "%*s%s by %s on %s (", (int)(2 * depth), "",
+	                  offer->of->kind == RQL_REL_AGGREGATE ? "groups" : "pairs", offer->method->name, rql_unit_name(offer->method->unit));
 	rql_put_device(out, offer->device);
 	rql_strbuf_put(out, "): about ");
 	put_count(out, offer->cost.runs);

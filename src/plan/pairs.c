@@ -3,14 +3,18 @@
 
 #include <math.h>
 
+#include "flow/aggregate_groups.h"
 #include "flow/join_keys.h"
 #include "plan/await.h"
 
 /* Below it no GPU is looked for. */
 #define WORTH_NS 2e6
 
-static bool is_forced(const struct rql_settings *settings)
+/* A unit that is named is not to lose a join by its price. Groups it makes in other ways, too: these are forced alone. */
+static bool is_forced(const struct rql_settings *settings, const struct rql_rel *rel)
 {
+	if (rel->kind == RQL_REL_AGGREGATE)
+		return settings->force_pairs && !settings->unit_forced;
 	return settings->unit_forced ? settings->unit == RQL_UNIT_COMPUTE : settings->force_pairs;
 }
 
@@ -21,8 +25,29 @@ static bool filters(enum rql_join_type join, bool *right)
 	return *right || join == RQL_JOIN_SEMI || join == RQL_JOIN_ANTI || join == RQL_JOIN_MARK;
 }
 
-/* What the node asks for; false: none that pairs are of use to. */
-static bool describe(const struct rql_planning *p, const struct rql_known_rows *known, const struct rql_rel *rel,
+/* What a node asks for: one of the two. */
+struct asked {
+	struct rql_sides sides;
+	struct rql_grouping grouping;
+	bool groups;
+};
+
+static bool describe_groups(const struct rql_planning *p, const struct rql_known_rows *known, const struct rql_rel *rel,
+                            struct rql_grouping *out)
+{
+	uint32_t values;
+	unsigned keeper;
+	if (!rql_aggregate_by_groups(rel, &values) || rql_ranges_keep(rel, rel->children[0], &keeper))
+		return false;
+	*out = (struct rql_grouping){.rows = rql_expected_rows(known, rel->children[0]),
+	                             .groups = rql_expected_rows(known, rel),
+	                             .value_count = values,
+	                             .host_bytes = rql_pairs_host_bytes(p->ctx->budget)};
+	return true;
+}
+
+/* What a join asks for; false: none that pairs are of use to. */
+static bool describe_join(const struct rql_planning *p, const struct rql_known_rows *known, const struct rql_rel *rel,
                      struct rql_sides *out)
 {
 	if (rel->kind != RQL_REL_JOIN || rql_join_is_asof(rel->join))
@@ -40,6 +65,13 @@ static bool describe(const struct rql_planning *p, const struct rql_known_rows *
 	return way.keys && !way.bounds;
 }
 
+static bool describe(const struct rql_planning *p, const struct rql_known_rows *known, const struct rql_rel *rel,
+                     struct asked *out)
+{
+	out->groups = rel->kind == RQL_REL_AGGREGATE;
+	return out->groups ? describe_groups(p, known, rel, &out->grouping) : describe_join(p, known, rel, &out->sides);
+}
+
 /* ---- the cheapest ---- */
 
 static void free_offer(struct rql_pairs_offer *offer)
@@ -51,12 +83,14 @@ static void free_offer(struct rql_pairs_offer *offer)
 
 /* By the method on the device; prepared NULL: not so. */
 static void try_device(struct rql_planning *p, const struct rql_method *method, struct rql_device *device,
-                       struct rql_sides sides, struct rql_pairs_offer *out)
+                       struct asked asked, struct rql_pairs_offer *out)
 {
 	struct rql_error why = {0};
 	const char *reason = NULL;
-	const struct rql_request request = {.sides = &sides, .wants = RQL_PORT_PAIRS};
-	sides.device_bytes = p->ctx->device_room ? p->ctx->device_room(p->ctx->load_state, device) : 0;
+	const struct rql_request request = {.sides = asked.groups ? NULL : &asked.sides,
+	                                    .grouping = asked.groups ? &asked.grouping : NULL,
+	                                    .wants = asked.groups ? RQL_PORT_GROUPS : RQL_PORT_PAIRS};
+	asked.sides.device_bytes = asked.grouping.device_bytes = p->ctx->device_room ? p->ctx->device_room(p->ctx->load_state, device) : 0;
 	*out = (struct rql_pairs_offer){.method = method, .device = device};
 	if (!rql_method_takes(method, &request) || method->offer(&request, device, &reason) != RQL_OFFER_FULL)
 		return;
@@ -80,7 +114,7 @@ static bool may_run(const struct rql_planning *p, struct rql_device *device)
 	       rql_await_device(p, device, false);
 }
 
-static void choose(struct rql_planning *p, const struct rql_sides *sides, struct rql_pairs_offer *best)
+static void choose(struct rql_planning *p, const struct asked *asked, struct rql_pairs_offer *best)
 {
 	struct rql_devices *devices = p->ctx->devices;
 	for (uint32_t d = 0; d < atomic_load(&devices->count); d++) {
@@ -88,9 +122,9 @@ static void choose(struct rql_planning *p, const struct rql_sides *sides, struct
 			continue;
 		for (uint32_t m = 0; rql_methods()[m]; m++) {
 			struct rql_pairs_offer here;
-			if (rql_methods()[m]->reads != RQL_READS_SIDES || p->ctx->settings->disabled_methods >> m & 1)
+			if (rql_methods()[m]->reads != (asked->groups ? RQL_READS_GROUPING : RQL_READS_SIDES) || p->ctx->settings->disabled_methods >> m & 1)
 				continue;
-			try_device(p, rql_methods()[m], &devices->device[d], *sides, &here);
+			try_device(p, rql_methods()[m], &devices->device[d], *asked, &here);
 			if (here.prepared && (!best->prepared || rql_cost_expected(&here.cost) < rql_cost_expected(&best->cost))) {
 				free_offer(best);
 				*best = here;
@@ -128,18 +162,18 @@ double rql_pairs_price(struct rql_planning *p, const struct rql_known_rows *know
                        double cpu_ns, const struct rql_pairs_offer **out)
 {
 	const struct rql_settings *settings = p->ctx->settings;
-	const bool forced = is_forced(settings);
+	const bool forced = is_forced(settings, rel);
 	struct rql_pairs_offer best = {.prepared = NULL};
-	struct rql_sides sides;
+	struct asked asked = {.groups = false};
 	*out = NULL;
-	if ((settings->unit_forced && !forced) || (!forced && cpu_ns < WORTH_NS) || !describe(p, known, rel, &sides))
+	if ((settings->unit_forced && !forced) || (!forced && cpu_ns < WORTH_NS) || !describe(p, known, rel, &asked))
 		return cpu_ns;
 	const struct rql_pairs_offer *offer = p->nodes->pairs;
 	while (offer && offer->of != rel)
 		offer = offer->next;
 	if (!offer) {
 		rql_await_devices(p, false);
-		choose(p, &sides, &best);
+		choose(p, &asked, &best);
 		offer = keep(p, rel, &best);
 	}
 	if (!offer)

@@ -1,5 +1,5 @@
-/* Joins of rows that lie in the host's memory, as RayQL's operators have them: who finds their pairs, the CPU or a method
- * on a GPU (method/request.h, rql_sides). */
+/* Joins and group-bys of rows that lie in the host's memory, as RayQL's operators have them: who finds their pairs or their
+ * groups, the CPU or a method on a GPU (method/request.h, rql_sides and rql_grouping). */
 #ifndef RQL_PLAN_PAIRS_H
 #define RQL_PLAN_PAIRS_H
 

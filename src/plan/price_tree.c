@@ -281,8 +281,10 @@ double rql_price_native(const struct rql_known_rows *known, const struct rql_rel
 
 double rql_price_keys(const struct rql_known_rows *known, const struct rql_rel *rel)
 {
-	const double left = rql_expected_rows(known, rel->children[0]), right = rql_expected_rows(known, rel->children[1]);
-	return (left + right) * rel->expr_count * KEY_VALUE / threads_for(known, rel);
+	const double first = rql_expected_rows(known, rel->children[0]);
+	const double rows = first + (rel->child_count > 1 ? rql_expected_rows(known, rel->children[1]) : 0);
+	const uint32_t keys = rel->kind == RQL_REL_AGGREGATE ? rel->group_count : rel->expr_count;
+	return rows * keys * KEY_VALUE / threads_for(known, rel);
 }
 
 double rql_price_in_host(const struct rql_known_rows *known, const struct rql_rel *rel)

@@ -8,12 +8,12 @@
 
 #include "primitive/primitive.h"
 
-#define RQL_EXCHANGE_MOVES 20u /* of each way */
+#define RQL_EXCHANGE_MOVES 28u /* of each way */
 
 struct rql_move {
 	uint64_t rows;         /* at most */
 	struct rql_span found; /* uint64_t: how many; may be left out: then all */
-	uint32_t bits;         /* of a row: 32 or 64 */
+	uint32_t bits;         /* of a row: 32, 64 or 128 */
 	struct rql_span from, to; /* at multiples of 16 bytes */
 };
 struct rql_exchange {

@@ -30,7 +30,7 @@ static rql_status check(const struct rql_exchange *e, struct rql_error *err)
 			const struct rql_move *m = &e->moves[way][i];
 			RQL_TRY(rql_span_check(&m->from, m->rows, m->bits / 8, "a column that is moved", err));
 			RQL_TRY(rql_span_check(&m->to, m->rows, m->bits / 8, "where a column is moved to", err));
-			if ((m->bits != 32 && m->bits != 64) || (rql_span_address(&m->from) | rql_span_address(&m->to)) & 15)
+			if ((m->bits != 32 && m->bits != 64 && m->bits != 128) || (rql_span_address(&m->from) | rql_span_address(&m->to)) & 15)
 				return rql_error_set(err, RQL_ERROR_INTERNAL, "a column of %u bits is moved from or to an odd address",
 				                     m->bits);
 			if (m->found.buffer)

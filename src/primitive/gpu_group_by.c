@@ -289,7 +289,7 @@ static struct rql_group_by_args args_of(const struct rql_group_by *group, const 
 		.parts = 1u << plan->bits,
 		.piece_log2 = plan->piece_log2,
 		.copies = plan->copies,
-		.flags = (group->random_keys ? RQL_ROWS_RAW : 0) | plan->value_bits << 8,
+		.flags = (group->random_keys ? RQL_ROWS_RAW : 0) | (group->batches ? RQL_ROWS_BATCH : 0) | plan->value_bits << 8,
 	};
 }
 
@@ -322,35 +322,74 @@ static rql_status record_groups(struct rql_commands *c, const struct rql_group_b
 {
 	struct rql_device *device = group->keys.buffer->device;
 	struct rql_group_by_args args = args_of(group, plan);
-	bool wide = group->key_bits == 64;
-	const struct rql_pipeline *groups, *merge;
+	const struct rql_pipeline *groups;
 	uint32_t places = (plan->slots + 1) * plan->copies;
 	uint32_t constants[] = {plan->threads, 0, plan->slots, places, plan->extremes ? places : 1,
 	                        plan->slots / plan->threads + 1};
-	uint32_t merge_constants[] = {rql_relation_threads(device, 256), 0};
-	enum rql_relation_kernel kernel = wide ? RQL_RELATION_GROUP_BY_64_32 : RQL_RELATION_GROUP_BY_32_32;
+	enum rql_relation_kernel kernel = group->key_bits == 64 ? RQL_RELATION_GROUP_BY_64_32 : RQL_RELATION_GROUP_BY_32_32;
 	kernel += (enum rql_relation_kernel)((plan->value_bits == 64) + has_reals(group));
 	RQL_TRY(rql_relation_pipeline(device, kernel, constants, 6, &groups, err));
-	RQL_TRY(rql_relation_pipeline(device, wide ? RQL_RELATION_GROUP_BY_MERGE_64 : RQL_RELATION_GROUP_BY_MERGE_32,
-	                              merge_constants, 2, &merge, err));
 	struct rql_uses uses = {.count = 0};
 	add_uses(group, &uses);
 	uint64_t pieces = (group->count >> plan->piece_log2) + 1;
 	rql_record_dispatch(c, "group_by.groups", groups, &args, args.parts + pieces, uses.use, uses.count);
-	rql_record_dispatch(c, "group_by.merge", merge, &args, rql_div_up(plan->table_slots + 1, merge_constants[0]), uses.use,
+	return RQL_OK;
+}
+
+static rql_status record_merge(struct rql_commands *c, const struct rql_group_by *group,
+                               const struct group_by_plan *plan, struct rql_error *err)
+{
+	struct rql_device *device = group->keys.buffer->device;
+	struct rql_group_by_args args = args_of(group, plan);
+	const struct rql_pipeline *merge;
+	uint32_t constants[] = {rql_relation_threads(device, 256), 0};
+	RQL_TRY(rql_relation_pipeline(device, group->key_bits == 64 ? RQL_RELATION_GROUP_BY_MERGE_64 : RQL_RELATION_GROUP_BY_MERGE_32,
+	                              constants, 2, &merge, err));
+	struct rql_uses uses = {.count = 0};
+	add_uses(group, &uses);
+	rql_record_dispatch(c, "group_by.merge", merge, &args, rql_div_up(plan->table_slots + 1, constants[0]), uses.use,
 	                    uses.count);
 	return RQL_OK;
 }
 
-rql_status rql_record_group_by(struct rql_commands *c, const struct rql_group_by *group, struct rql_error *err)
+rql_status rql_record_group_by_parts(struct rql_commands *c, const struct rql_group_by *group, struct rql_error *err)
 {
 	RQL_TRY(check(group, err));
 	struct group_by_plan plan = plan_of(group);
-	record_clear(c, group, &plan);
+	if (!group->batches)
+		record_clear(c, group, &plan);
 	if (plan.bits) {
 		struct rql_partition p = partition_of(group, &plan);
 		RQL_TRY(rql_record_partition(c, &p, err));
 	}
+	return record_columns(c, group, &plan, err);
+}
+
+rql_status rql_record_group_by_groups(struct rql_commands *c, const struct rql_group_by *group, struct rql_error *err)
+{
+	struct group_by_plan plan = plan_of(group);
+	RQL_TRY(record_groups(c, group, &plan, err));
+	return group->batches ? RQL_OK : record_merge(c, group, &plan, err);
+}
+
+rql_status rql_record_group_by_begin(struct rql_commands *c, const struct rql_group_by *group, struct rql_error *err)
+{
+	RQL_TRY(check(group, err));
+	struct group_by_plan plan = plan_of(group);
+	record_clear(c, group, &plan);
+	return RQL_OK;
+}
+
+rql_status rql_record_group_by_end(struct rql_commands *c, const struct rql_group_by *group, struct rql_error *err)
+{
+	RQL_TRY(check(group, err));
+	struct group_by_plan plan = plan_of(group);
 	RQL_TRY(record_columns(c, group, &plan, err));
-	return record_groups(c, group, &plan, err);
+	return record_merge(c, group, &plan, err);
+}
+
+rql_status rql_record_group_by(struct rql_commands *c, const struct rql_group_by *group, struct rql_error *err)
+{
+	RQL_TRY(rql_record_group_by_parts(c, group, err));
+	return rql_record_group_by_groups(c, group, err);
 }

@@ -167,6 +167,9 @@ struct rql_group_by {
 	/* How many groups there may be. The answer does not depend on it, only whether it comes: see result. */
 	uint64_t guess;
 	uint64_t spill; /* groups that the table of what does not fit elsewhere holds; 0: chosen */
+	/* Rows come in batches, `count` at most and `found` of each: their groups stay in that table, which `spill` makes large
+	 * enough, until rql_record_group_by_end. */
+	bool batches;
 	uint32_t column_count;
 	struct rql_group_by_column columns[RQL_RELATION_COLUMNS];
 	uint64_t capacity; /* groups */
@@ -182,5 +185,16 @@ void rql_group_by_retry(struct rql_group_by *group, uint64_t groups);
 uint64_t rql_group_by_temp_bytes(const struct rql_group_by *group);
 rql_status rql_record_group_by(struct rql_commands *c, const struct rql_group_by *group,
                                struct rql_error *err) RQL_MUST_CHECK;
+/* The two halves of rql_record_group_by, between which other work may be recorded that shall run beside the second. */
+rql_status rql_record_group_by_parts(struct rql_commands *c, const struct rql_group_by *group,
+                                     struct rql_error *err) RQL_MUST_CHECK;
+rql_status rql_record_group_by_groups(struct rql_commands *c, const struct rql_group_by *group,
+                                      struct rql_error *err) RQL_MUST_CHECK;
+/* Of batches: an empty table before them, and its groups as the output behind them. Between the two `temp` and `result` keep
+ * what there is. Where rows lie may differ from batch to batch. */
+rql_status rql_record_group_by_begin(struct rql_commands *c, const struct rql_group_by *group,
+                                     struct rql_error *err) RQL_MUST_CHECK;
+rql_status rql_record_group_by_end(struct rql_commands *c, const struct rql_group_by *group,
+                                   struct rql_error *err) RQL_MUST_CHECK;
 
 #endif

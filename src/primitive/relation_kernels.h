@@ -41,6 +41,7 @@ RQL_KERNEL_STRUCT_SIZE(rql_exchange_args, 32);
 #define RQL_ROWS_BY_RANGE 4u /* of a partition: by ranges of keys */
 #define RQL_ROWS_MATCHED 8u  /* of a join: which build rows have a match is noted */
 #define RQL_ROWS_SINGLE 16u  /* of a join: whether a probe row has several is noted */
+#define RQL_ROWS_BATCH 32u   /* of a group-by: groups of all partitions meet in the table */
 
 /* partition_count.comp, partition_scatter.comp. Digit: (hash >> shift) & (2^bits - 1); by a range of keys
  * min((key - base) >> shift, 2^bits - 1), and 0 below base. */

@@ -1,5 +1,5 @@
 /* Joins of rows that lie in the host's memory, whose pairs a GPU finds in partitions, since its memory has no room for the
- * sides: every answer beside DuckDB's; limits of memory, the temporary folder, interrupts and faults. */
+ * sides, and group-bys in the same way: every answer beside DuckDB's; limits of memory, the temporary folder, interrupts and faults. */
 #include <dirent.h>
 #include <pthread.h>
 
@@ -125,6 +125,75 @@ static void kinds(void **state)
 	run(s.con, "SET rayql_device_memory_limit = '860KB'");
 	for (size_t i = 0; i < sizeof hits / sizeof *hits; i++)
 		same_by_pairs(s.con, hits[i], NULL);
+	close_session(&s);
+}
+
+/* ---- groups ---- */
+
+/* Rows in the host's memory: what a LIMIT gives, or a join. */
+#define SOME "(SELECT * FROM a ORDER BY v LIMIT 23000)"
+
+/* The host's answer, by groups from the device; many: in several partitions. */
+static void same_by_groups(rayql_connection *con, const char *sql, bool many)
+{
+	run(con, "SET rayql_enable_scan = off");
+	char *want = rows_of(con, sql, NULL);
+	run(con, "SET rayql_enable_scan = on");
+	expect_at(con, sql, "scan", want, __FILE__, __LINE__);
+	char *text = explained(con, sql), *at = strstr(text, "groups by group on compute (");
+	const bool good = at && (!many || number_before(at, " partitions in ") > 1);
+	if (!good)
+		print_error("%s\n%s\n", sql, text);
+	assert_true(good);
+	free(text);
+	free(want);
+}
+
+static void groups(void **state)
+{
+	static const char *const many[] = {
+		"SELECT k, count(*) c, sum(w) s, min(v) l, max(w) g, count(w) FROM " SOME " GROUP BY k ORDER BY ALL",
+		"SELECT s, k, sum(v), avg(v) FROM " SOME " GROUP BY s, k ORDER BY ALL",
+	};
+	static const char *const others[] = {
+		/* one key is half of the rows; reals, of which no aggregate is asked; a decimal, a date and a truth */
+		"SELECT h, count(*), sum(k), min(k), max(k) FROM " SOME " GROUP BY h ORDER BY ALL",
+		"SELECT d, max(e), sum(e), min(t), max(b) FROM (SELECT * FROM c ORDER BY v LIMIT 23000) GROUP BY d ORDER BY ALL",
+		"SELECT w IS NULL, k % 3, count(k), sum(w) FROM " SOME " GROUP BY ALL ORDER BY ALL",
+		/* no value at all; sums beyond 64 bits */
+		"SELECT d, sum(NULL::INTEGER + k), sum(w) FROM " SOME " WHERE k IS NULL GROUP BY d ORDER BY ALL",
+	};
+	/* The CPU's: a value and NULL do not go into 64 bits, aggregates that a device has not, and none of rows at all. */
+	static const char *const on_cpu[] = {
+		"SELECT d, max(x), min(x) FROM (SELECT d, CASE v % 3 WHEN 0 THEN 9223372036854775807 WHEN 1 THEN -9223372036854775808 END x "
+		"FROM " SOME ") GROUP BY d ORDER BY ALL",
+		"SELECT d, count(DISTINCT k), min(s) FROM " SOME " GROUP BY d ORDER BY ALL",
+		"SELECT k, count(*) FROM " SOME " WHERE v < 0 GROUP BY k ORDER BY ALL",
+	};
+	struct session s;
+	(void)state;
+	if (!has_unit("compute"))
+		skip();
+	s = pairs_session();
+	run(s.con, "CREATE TABLE c AS SELECT d, v, (v % 1000)::DECIMAL(9, 2) e, DATE '2020-01-01' + k t, k > 25000 b FROM a; "
+	           "CREATE INDEX cc ON c USING columns (*); SET rayql_device_memory_limit = '8MB'");
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+		same_by_groups(s.con, others[i], false);
+	for (size_t i = 0; i < sizeof on_cpu / sizeof *on_cpu; i++) {
+		run(s.con, "SET rayql_enable_scan = off");
+		char *want = rows_of(s.con, on_cpu[i], NULL);
+		run(s.con, "SET rayql_enable_scan = on");
+		expect_at(s.con, on_cpu[i], "scan", want, __FILE__, __LINE__);
+		free(want);
+	}
+	run(s.con, "SET rayql_device_memory_limit = '3MB'");
+	for (size_t i = 0; i < sizeof many / sizeof *many; i++)
+		same_by_groups(s.con, many[i], true);
+	/* Where pieces have no room on the device, the CPU groups. */
+	run(s.con, "SET rayql_device_memory_limit = '100KB'");
+	char *text = explained(s.con, many[0]);
+	assert_null(strstr(text, "groups by group"));
+	free(text);
 	close_session(&s);
 }
 
@@ -262,6 +331,7 @@ int main(void)
 	setenv("RAYQL_VULKAN_VALIDATION", "1", 0);
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(kinds),
+		cmocka_unit_test(groups),
 		cmocka_unit_test(limits),
 		cmocka_unit_test(interrupts),
 		cmocka_unit_test(faults),

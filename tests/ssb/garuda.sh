@@ -35,3 +35,18 @@ assert (case["spilled_bytes"] > 0) == limited and (case["partitions"] > 1) == li
 assert not limited or (case["device_peak_bytes"] <= 800000 and case["host_peak_bytes"] <= 300000), case
 PY
 done
+# group-bys from the host's memory: a table and all rows at once; partitions and a file; both units
+for more in "--cases SGO" "--staged --device-limit 3MB --host-limit 700KB --temp $folder --cases MGO"; do
+	"$rayql" bench garuda --device vulkan:0 --host --groups --log2-rows 16 --runs 1 $more --json "$folder/garuda.json" \
+		>"$folder/out" 2>&1 || { cat "$folder/out"; echo "failed"; exit 1; }
+	if grep 'Vulkan validation:' "$folder/out"; then exit 1; fi
+	python3 - "$folder/garuda.json" "$more" <<'PY'
+import json, sys
+cases = json.load(open(sys.argv[1]))["cases"]
+limited = "--staged" in sys.argv[2]
+assert len(cases) == (2 if limited else 4) and all(c["right"] and c["cpu_ms"] > 0 for c in cases), cases
+ways = {c["way"] for c in cases}
+assert ways == ({"partitions"} if limited else {"a table", "all rows at once"}), ways
+assert not limited or all(c["spilled_bytes"] > 0 and c["device_peak_bytes"] <= 3e6 for c in cases), cases
+PY
+done

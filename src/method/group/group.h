@@ -85,6 +85,9 @@ rql_status rql_group_kernels(const struct rql_prepared *p, rql_see_kernel *see, 
 void rql_group_free(struct rql_prepared *p);
 uint64_t rql_group_bytes(const struct rql_prepared *p);
 
+/* What the unit compute takes for rows that lie on the device. */
+double rql_group_compute_ns(const struct rql_profile *profile, const struct rql_group_size *size);
+
 /* The states of `count` groups, as the device left them: `room` of each. */
 struct rql_group_found {
 	const uint8_t *bytes;

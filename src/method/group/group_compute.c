@@ -480,7 +480,7 @@ static rql_status record_groups(struct rql_commands *c, const struct rql_group_b
 	return rql_record_group_by(c, by, err);
 }
 
-static double compute_ns(const struct rql_profile *profile, const struct rql_group_size *size)
+double rql_group_compute_ns(const struct rql_profile *profile, const struct rql_group_size *size)
 {
 	const double passes = moved[size->groups <= PART_GROUPS ? 0 : size->groups <= PASS_GROUPS ? 1 : 2];
 	return PASSES * profile->pass_ns + size->rows * size->row_bytes * passes / profile->read_gbps;
@@ -494,7 +494,7 @@ static double temp_bytes(const struct rql_group_size *size)
 
 static const struct rql_group_unit by_compute = {.unit = RQL_UNIT_COMPUTE,
                                                  .for_many = true,
-                                                 .ns = compute_ns,
+                                                 .ns = rql_group_compute_ns,
                                                  .open = open_groups,
                                                  .close = close_groups,
                                                  .record = record_groups,

@@ -1,5 +1,16 @@
-/* Where pieces of a side come from, and how their columns lie. */
+/* Where pieces of a side come from, how their columns lie, and how all of them go into partitions. */
 #include "primitive/host/host_internal.h"
+
+#define READ_BYTES (UINT64_C(64) << 20) /* that are partitioned at a time */
+
+struct rql_host_layout rql_host_side_layout(const struct rql_host_side *side, uint64_t rows)
+{
+	struct rql_host_layout layout = {.count = 1 + side->shape.column_count, .bits = {side->shape.key_bits}};
+	memcpy(layout.bits + 1, side->shape.column_bits, side->shape.column_count * sizeof(*layout.bits));
+	for (uint32_t c = 0; c < layout.count; c++)
+		layout.at[c] = rql_temp_take(&layout.bytes, rows * layout.bits[c] / 8);
+	return layout;
+}
 
 struct rql_host_layout rql_host_layout_of(const struct rql_host_join *join, const struct rql_host_side *side,
                                           uint64_t rows)
@@ -54,4 +65,44 @@ rql_status rql_host_feed_next(struct rql_host_feed *feed, struct rql_device *dev
 	RQL_TRY(rql_host_store_read(feed->store, feed->part, feed->at, &rows, err));
 	feed->at += rows.count;
 	return RQL_OK;
+}
+
+/* ---- all rows into partitions ---- */
+
+uint64_t rql_host_read_rows(const struct rql_host_side *side)
+{
+	const uint64_t most = READ_BYTES / rql_host_row_bytes(&side->shape), rows = side->rows + 4;
+	return (rows < most ? rows : most) / 4 * 4;
+}
+
+/* Pieces come in memory that the device reaches, too. */
+static rql_status fill_store(struct rql_host_feed *feed, struct rql_device *device, struct rql_host_store *store,
+                             struct rql_buffer *staging, struct rql_progress *progress, struct rql_error *err)
+{
+	const uint64_t most = rql_host_read_rows(feed->side);
+	const struct rql_host_layout layout = rql_host_side_layout(feed->side, most);
+	while (!rql_host_feed_ended(feed)) {
+		struct rql_host_piece piece = rql_host_piece_in(&layout, staging);
+		RQL_TRY(rql_host_feed_next(feed, device, most, &piece, err));
+		if (!piece.rows)
+			break;
+		const struct rql_host_rows rows = rql_host_rows_in(&piece, &feed->side->shape);
+		RQL_TRY(rql_host_store_add(store, &rows, err));
+		if (progress && atomic_load_explicit(&progress->cancel, memory_order_relaxed))
+			return rql_error_set(err, RQL_ERROR_INTERRUPTED, "INTERRUPT Error: Interrupted!");
+	}
+	return RQL_OK;
+}
+
+rql_status rql_host_partition(struct rql_host_feed *feed, struct rql_device *device, const struct rql_host_store_spec *spec,
+                              struct rql_progress *progress, struct rql_host_store **out, struct rql_error *err)
+{
+	const uint64_t bytes = rql_host_side_layout(feed->side, rql_host_read_rows(feed->side)).bytes;
+	struct rql_buffer *staging = NULL;
+	RQL_TRY(rql_host_store_new(spec, out, err));
+	if (feed->store || !feed->side->in_place)
+		RQL_TRY(rql_buffer_new(device, bytes, RQL_MEMORY_READBACK, "rows to be partitioned", &staging, err));
+	const rql_status status = fill_store(feed, device, *out, staging, progress, err);
+	rql_buffer_free(staging);
+	return status;
 }

@@ -39,12 +39,21 @@ static inline bool rql_host_feed_ended(const struct rql_host_feed *feed)
 	return feed->store && feed->at >= feed->rows;
 }
 
+/* All rows of a feed into partitions. Pieces come in memory that the device reaches; of each, so many rows at most. What was
+ * made before an error is the caller's, too. */
+uint64_t rql_host_read_rows(const struct rql_host_side *side);
+rql_status rql_host_partition(struct rql_host_feed *feed, struct rql_device *device, const struct rql_host_store_spec *spec,
+                              struct rql_progress *progress, struct rql_host_store **out,
+                              struct rql_error *err) RQL_MUST_CHECK;
+
 /* The columns of a side, or of the result, in one buffer that has room for `rows` of them. */
 struct rql_host_layout {
 	uint32_t count;
 	uint32_t bits[1 + RQL_HOST_COLUMNS]; /* the keys first; of a result there are none: bits[0] is 0 */
 	uint64_t at[1 + RQL_HOST_COLUMNS], bytes;
 };
+/* Of rows of one side; and of those of one of a join's, or side NULL: of its result. */
+struct rql_host_layout rql_host_side_layout(const struct rql_host_side *side, uint64_t rows);
 struct rql_host_layout rql_host_layout_of(const struct rql_host_join *join, const struct rql_host_side *side,
                                           uint64_t rows);
 /* buffer NULL: a piece that lies nowhere yet. */

@@ -2,7 +2,7 @@
 // Group-by of rows that lie together by partitions, or of a table as it is. A workgroup finds its rows' groups in a hash
 // table in shared memory, whose slots have the accumulators (group_by_places.glsl), and goes over the value columns one by
 // one. Of a whole partition the groups go straight to the output; those of pieces are merged in a table in device memory,
-// as are rows whose group has no place here.
+// as are those of batches (RQL_ROWS_BATCH), and rows whose group has no place here.
 // A subgroup takes ROWS times its lanes of neighbouring rows at a time. That all of them are there and have their groups
 // is by far the most frequent case, which has code of its own: what bounds this kernel is the number of its instructions.
 // Floor: reads every key and value once. KEY_BITS: 32 or 64. VALUE_BITS: 32: all values have 32 bits. REALS: some column's
@@ -385,6 +385,7 @@ bool piece_of(uint64_t group, out piece_rows piece)
 			piece.end = (piece.first / size + 1u) * size;
 			piece.whole = false;
 		}
+		piece.whole = piece.whole && (args.flags & RQL_ROWS_BATCH) == 0u;
 		return piece.first < piece.end;
 	}
 	uint64_t begin = (group - args.parts + 1u) * size;

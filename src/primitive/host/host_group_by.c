@@ -1,0 +1,339 @@
+/* A group-by from the host's memory: which way it goes, which partitions there are, and which device takes them. */
+#include "primitive/host/host_group_internal.h"
+
+#include <stdlib.h>
+
+#define ROOM_LEFT 16u /* of what can be had, one part in so many */
+#define MORE 8u       /* times the groups, after they were too many */
+#define FEW 1024u     /* groups of a partition that one key fills */
+
+/* What all devices share. */
+struct run {
+	const struct rql_host_group_by *by;
+	struct rql_host_memory *memory;
+	uint64_t limit; /* of a device's memory */
+	struct rql_host_group_sizes sizes;
+	struct rql_host_parts *parts; /* of the first pass */
+	pthread_mutex_t sink_lock, error_lock;
+	_Atomic bool failed;
+	rql_status status;
+	struct rql_error *err;
+};
+
+/* A device's thread. Tables have a worker of their own: the other's memory is given back for it. */
+struct thread {
+	struct run *run;
+	struct rql_host_group_worker worker;
+	pthread_t handle;
+};
+
+static rql_status limit_reached(const struct rql_device *device, uint64_t need, uint64_t limit, struct rql_error *err)
+{
+	char needed[24], had[24];
+	return rql_error_set(err, RQL_ERROR_LIMIT, "a group-by needs %s of device %s's memory; it may have %s",
+	                     rql_format_bytes(needed, need), device->id, rql_format_bytes(had, limit));
+}
+
+/* ---- partitions ---- */
+
+static rql_status new_parts(const struct run *run, struct rql_host_feed *feed, uint32_t bits, uint32_t used,
+                            struct rql_host_parts *out, struct rql_error *err)
+{
+	struct rql_device *device = run->by->devices[0];
+	const struct rql_host_store_spec spec = {.shape = run->by->rows.shape,
+	                                         .bits = bits,
+	                                         .used = used,
+	                                         .memory = run->memory,
+	                                         .pool = device->pool};
+	*out = (struct rql_host_parts){.side = &run->by->rows, .bits = bits, .used = used + bits, .passes = 1};
+	return rql_host_partition(feed, device, &spec, run->by->progress, &out->store, err);
+}
+
+static rql_status group_parts(struct thread *t, struct rql_host_parts *parts, struct rql_error *err);
+
+/* A partition once more, by the next bits of the hash. */
+static rql_status group_again(struct thread *t, struct rql_host_feed *feed, const struct rql_host_parts *from,
+                              struct rql_error *err)
+{
+	const uint32_t left = RQL_HOST_HASH_BITS - from->used;
+	const uint64_t start = rql_now_ns(), rows = feed->rows;
+	/* Rows that fit have too many groups. */
+	const uint64_t most = rows > t->run->sizes.piece ? t->run->sizes.piece : t->run->sizes.groups;
+	uint32_t bits = rql_log2_up(rql_div_up(rows, most)) + 1;
+	bits = bits < RQL_HOST_PASS_BITS ? bits : RQL_HOST_PASS_BITS;
+	struct rql_host_parts parts = {.store = NULL};
+	rql_status status = new_parts(t->run, feed, bits < left ? bits : left, from->used, &parts, err);
+	parts.above = rows;
+	parts.passes = from->passes + 1;
+	t->worker.report.partition_ns += (double)(rql_now_ns() - start);
+	if (status == RQL_OK)
+		status = group_parts(t, &parts, err);
+	rql_host_store_free(parts.store);
+	return status;
+}
+
+/* By a table for a few groups; last: or for more, as long as there is memory for it. *done: else there is none. */
+static rql_status group_by_table(struct thread *t, struct rql_host_feed *feed, bool last, bool *done, struct rql_error *err)
+{
+	struct rql_host_group_worker *w = &t->worker;
+	struct rql_host_group_sizes sizes;
+	uint64_t found = 0, groups = FEW;
+	*done = false;
+	w->from_store = true;
+	for (; rql_host_group_sizes_table(t->run->by, w->device, t->run->limit, groups, &sizes); groups = found * 2) {
+		feed->at = 0;
+		RQL_TRY(rql_host_group_worker_open(w, &sizes, err));
+		RQL_TRY(rql_host_group_worker_rows(w, feed, &found, err));
+		*done = found <= sizes.groups;
+		w->report.tables += *done;
+		if (*done || !last)
+			return RQL_OK;
+	}
+	return RQL_OK;
+}
+
+/* One that has too many rows, or groups. Where nearly all rows came through the last pass together, they are taken for rows
+ * of one key, and a few of others. */
+static rql_status group_odd(struct thread *t, struct rql_host_parts *parts, uint64_t part, struct rql_error *err)
+{
+	const uint64_t rows = rql_host_store_rows(parts->store, part);
+	const bool last = parts->used >= RQL_HOST_HASH_BITS, same = parts->above && rows > parts->above - parts->above / 8;
+	struct rql_host_feed feed = {.side = parts->side, .store = parts->store, .part = part, .rows = rows};
+	bool done = false;
+	if (last || same)
+		RQL_TRY(group_by_table(t, &feed, last, &done, err));
+	feed.at = 0;
+	if (!done && last) {
+		const struct rql_host_group_sizes need = {.way = RQL_HOST_TABLE, .piece = 1024, .rows = 1024, .groups = rows};
+		return limit_reached(t->worker.device, rql_host_group_sizes_bytes(t->run->by, t->worker.device, &need), t->run->limit,
+		                     err);
+	}
+	if (!done)
+		RQL_TRY(group_again(t, &feed, parts, err));
+	rql_host_store_drop(parts->store, part);
+	return RQL_OK;
+}
+
+/* Odd ones come behind the others: those that this device has met. */
+static rql_status group_parts(struct thread *t, struct rql_host_parts *parts, struct rql_error *err)
+{
+	struct rql_host_group_worker *w = &t->worker;
+	w->report.passes = parts->passes > w->report.passes ? parts->passes : w->report.passes;
+	RQL_TRY(rql_host_group_worker_open(w, &t->run->sizes, err));
+	RQL_TRY(rql_host_group_worker_parts(w, parts, err));
+	uint64_t *odd = w->odd;
+	const uint64_t count = w->odd_count;
+	w->odd = NULL;
+	w->odd_count = w->odd_room = 0;
+	rql_status status = RQL_OK;
+	for (uint64_t i = 0; i < count && status == RQL_OK && !atomic_load(&t->run->failed); i++)
+		status = group_odd(t, parts, odd[i], err);
+	free(odd);
+	return status;
+}
+
+/* ---- devices ---- */
+
+static void *thread_main(void *state)
+{
+	struct thread *t = state;
+	struct rql_error err = {0};
+	const rql_status status = group_parts(t, t->run->parts, &err);
+	if (status != RQL_OK) {
+		atomic_store(&t->run->failed, true);
+		pthread_mutex_lock(&t->run->error_lock);
+		if (t->run->status == RQL_OK)
+			t->run->status = rql_error_set(t->run->err, status, "%s", rql_error_message(&err));
+		pthread_mutex_unlock(&t->run->error_lock);
+	}
+	rql_error_clear(&err);
+	free(t->worker.odd);
+	rql_host_group_worker_close(&t->worker);
+	return NULL;
+}
+
+static void add_report(struct rql_host_group_report *to, const struct rql_host_group_report *from)
+{
+	to->in_bytes += from->in_bytes;
+	to->out_bytes += from->out_bytes;
+	to->device_peak = from->device_peak > to->device_peak ? from->device_peak : to->device_peak;
+	to->groups += from->groups;
+	to->partitions += from->partitions;
+	to->passes = from->passes > to->passes ? from->passes : to->passes;
+	to->pieces += from->pieces;
+	to->tables += from->tables;
+	to->open_ns += from->open_ns;
+	to->partition_ns += from->partition_ns;
+	to->fill_ns += from->fill_ns;
+	to->wait_ns += from->wait_ns;
+	to->put_ns += from->put_ns;
+	to->device_ns += from->device_ns;
+	to->link_ns += from->link_ns;
+}
+
+/* The first device's work is the caller's. One whose thread does not start leaves its share to the others. */
+static rql_status run_devices(struct run *run, struct rql_host_group_report *report, struct rql_error *err)
+{
+	const struct rql_host_group_by *by = run->by;
+	struct thread *threads = calloc(by->device_count, sizeof(*threads));
+	bool started[RQL_DEVICES_MAX] = {false};
+	if (!threads)
+		return rql_error_memory(err, by->device_count * sizeof(*threads), "devices of a group-by");
+	for (uint32_t i = 0; i < by->device_count; i++) {
+		threads[i].run = run;
+		threads[i].worker =
+			(struct rql_host_group_worker){.by = by, .device = by->devices[i], .sink_lock = &run->sink_lock};
+		started[i] = i && pthread_create(&threads[i].handle, NULL, thread_main, &threads[i]) == 0;
+	}
+	(void)thread_main(&threads[0]);
+	for (uint32_t i = 0; i < by->device_count; i++) {
+		if (started[i])
+			pthread_join(threads[i].handle, NULL);
+		add_report(report, &threads[i].worker.report);
+	}
+	free(threads);
+	return run->status;
+}
+
+static rql_status run_parts(struct run *run, struct rql_host_group_report *report, struct rql_error *err)
+{
+	const uint32_t bits = run->sizes.bits < RQL_HOST_PASS_BITS ? run->sizes.bits : RQL_HOST_PASS_BITS;
+	struct rql_host_feed feed = {.side = &run->by->rows};
+	struct rql_host_parts parts = {.store = NULL};
+	const uint64_t start = rql_now_ns();
+	RQL_TRY(rql_host_memory_new(run->by->host_limit, run->by->folder, run->by->file_limit, &run->memory, err));
+	rql_status status = new_parts(run, &feed, bits, 0, &parts, err);
+	report->partition_ns += (double)(rql_now_ns() - start);
+	run->parts = &parts;
+	if (status == RQL_OK)
+		status = run_devices(run, report, err);
+	report->host_peak = rql_host_memory_peak(run->memory);
+	report->spilled_bytes = rql_host_memory_spilled(run->memory);
+	rql_host_store_free(parts.store);
+	rql_host_memory_free(run->memory);
+	return status;
+}
+
+/* TABLE and WHOLE: the first device's. *found: more than the sizes have room for: nothing was put out. */
+static rql_status run_rows(struct run *run, struct rql_host_group_report *report, uint64_t *found, struct rql_error *err)
+{
+	struct rql_host_group_worker worker = {.by = run->by, .device = run->by->devices[0], .sink_lock = &run->sink_lock};
+	struct rql_host_feed feed = {.side = &run->by->rows};
+	rql_status status = rql_host_group_worker_open(&worker, &run->sizes, err);
+	if (status == RQL_OK)
+		status = rql_host_group_worker_rows(&worker, &feed, found, err);
+	add_report(report, &worker.report);
+	rql_host_group_worker_close(&worker);
+	return status;
+}
+
+static uint64_t limit_of(const struct rql_host_group_by *by)
+{
+	uint64_t least = by->device_limit ? by->device_limit : UINT64_MAX;
+	for (uint32_t i = 0; i < by->device_count; i++) {
+		uint64_t available, total;
+		rql_device_memory(by->devices[i], &available, &total);
+		available -= available / ROOM_LEFT;
+		least = available < least ? available : least;
+	}
+	return least;
+}
+
+/* ---- the whole ---- */
+
+static rql_status check(const struct rql_host_group_by *by, struct rql_error *err)
+{
+	const struct rql_host_shape *shape = &by->rows.shape;
+	bool good = (by->unit == RQL_UNIT_COMPUTE || by->unit == RQL_UNIT_RASTER) && by->device_count &&
+	            by->device_count <= RQL_DEVICES_MAX && by->column_count <= RQL_RELATION_COLUMNS &&
+	            shape->column_count <= RQL_RELATION_COLUMNS;
+	for (uint32_t c = 0; good && c < by->column_count; c++)
+		good = by->columns[c].values < shape->column_count;
+	return good ? RQL_OK
+	            : rql_error_set(err, RQL_ERROR_INTERNAL, "a group-by of %u columns from the host's memory cannot be asked for",
+	                            by->column_count);
+}
+
+uint64_t rql_host_group_by_partitions(const struct rql_host_group_by *by, enum rql_host_way *way)
+{
+	struct rql_host_group_sizes sizes;
+	if (!rql_host_group_sizes_choose(by, by->devices[0], limit_of(by), by->rows.rows, by->groups, &sizes))
+		return 0;
+	*way = sizes.way;
+	return UINT64_C(1) << sizes.bits;
+}
+
+uint64_t rql_host_group_by_staging(const struct rql_host_group_by *by)
+{
+	struct rql_host_group_sizes sizes;
+	if (!rql_host_group_sizes_choose(by, by->devices[0], limit_of(by), by->rows.rows, by->groups, &sizes))
+		return 0;
+	const uint64_t piece = rql_host_side_layout(&by->rows, sizes.piece).bytes;
+	const uint64_t read = sizes.bits ? rql_host_side_layout(&by->rows, rql_host_read_rows(&by->rows)).bytes : 0;
+	return by->device_count * (RQL_HOST_FLIGHT * piece + 2 * rql_host_groups_layout_of(by, sizes.staged).bytes + read);
+}
+
+rql_status rql_host_group_by_kernels(const struct rql_host_group_by *by, rql_see_kernel *see, void *state,
+                                     struct rql_error *err)
+{
+	struct rql_device *device = by->devices[0];
+	struct rql_host_group_worker worker = {.by = by};
+	struct rql_host_group_sizes sizes;
+	struct rql_rehearsal *rehearsal;
+	if (!rql_host_group_sizes_choose(by, device, limit_of(by), by->rows.rows, by->groups, &sizes))
+		return limit_reached(device, rql_host_group_sizes_bytes(by, device, &sizes), limit_of(by), err);
+	RQL_TRY(rql_rehearsal_new(device, see, state, &rehearsal, err));
+	worker.device = rql_rehearsal_device(rehearsal);
+	rql_status status = rql_host_group_worker_open(&worker, &sizes, err);
+	if (status == RQL_OK)
+		status = rql_host_group_worker_rehearse(&worker, err);
+	rql_host_group_worker_close(&worker);
+	rql_rehearsal_free(rehearsal);
+	return status;
+}
+
+/* Once, with so many groups expected. *more: as many as that are too few, and nothing was put out. */
+static rql_status run_once(struct run *run, uint64_t groups, uint64_t *more, struct rql_host_group_report *report,
+                           struct rql_error *err)
+{
+	const struct rql_host_group_by *by = run->by;
+	uint64_t found = 0;
+	*more = 0;
+	if (!rql_host_group_sizes_choose(by, by->devices[0], run->limit, by->rows.rows, groups, &run->sizes))
+		return limit_reached(by->devices[0], rql_host_group_sizes_bytes(by, by->devices[0], &run->sizes), run->limit, err);
+	report->way = run->sizes.way;
+	if (run->sizes.way == RQL_HOST_PARTS)
+		return run_parts(run, report, err);
+	RQL_TRY(run_rows(run, report, &found, err));
+	*more = found > run->sizes.groups ? found * MORE : 0;
+	return RQL_OK;
+}
+
+rql_status rql_host_group_by_run(const struct rql_host_group_by *by, struct rql_host_group_report *report,
+                                 struct rql_error *err)
+{
+	struct run run = {.by = by, .status = RQL_OK, .err = err};
+	*report = (struct rql_host_group_report){0};
+	RQL_TRY(check(by, err));
+	for (uint32_t i = 0; i < by->device_count; i++)
+		RQL_TRY(rql_device_start(by->devices[i], err));
+	run.limit = limit_of(by);
+	pthread_mutex_init(&run.sink_lock, NULL);
+	pthread_mutex_init(&run.error_lock, NULL);
+	uint64_t more, groups = by->groups;
+	rql_status status = run_once(&run, groups, &more, report, err);
+	while (status == RQL_OK && more) {
+		if (!by->again || groups >= by->rows.rows) {
+			status = rql_error_set(err, RQL_ERROR_LIMIT, "a group-by has more groups than the %llu that there is room for",
+			                       (unsigned long long)run.sizes.groups);
+			break;
+		}
+		by->again(by->rows.state);
+		report->restarts++;
+		groups = more;
+		status = run_once(&run, groups, &more, report, err);
+	}
+	pthread_mutex_destroy(&run.sink_lock);
+	pthread_mutex_destroy(&run.error_lock);
+	return status;
+}
