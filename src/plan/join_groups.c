@@ -127,6 +127,25 @@ static rql_status key_column(struct forming *f, const struct rql_slot *slot, str
 	return RQL_OK;
 }
 
+/* Two columns, the second one behind all others. */
+static rql_status halves_key(struct forming *f, const struct rql_slot *slot, uint32_t column)
+{
+	const struct rql_slot *halves = slot->halves;
+	const uint32_t at[2] = {column, f->count++};
+	f->columns[at[1]].of = (struct rql_store_column){.name = f->columns[column].of.name, .type = halves[1].type};
+	f->columns[at[0]].of.type = halves[0].type;
+	for (uint32_t h = 0; h < 2; h++)
+		RQL_TRY(key_column(f, &halves[h], &f->columns[at[h]], &f->outputs[at[h]]));
+	f->columns[at[0]].of.low = at[1] + 1;
+	return RQL_OK;
+}
+
+static rql_status any_key(struct forming *f, const struct rql_slot *slot, uint32_t column)
+{
+	return slot->kind == RQL_SLOT_KEY ? key_column(f, slot, &f->columns[column], &f->outputs[column])
+	                                  : halves_key(f, slot, column);
+}
+
 /* ---- aggregates ---- */
 
 /* All groups together have each row once: what these add up to is what the groups of any groups above do. */
@@ -184,10 +203,10 @@ static rql_status halve(struct forming *f, struct rql_form_column *column, struc
 	if (!rql_form_halve(least, greatest, f->count, halves))
 		return refuse(f, "a sum may take more than 94 bits");
 	*column = halves[0];
-	out->half = RQL_GROUP_UPPER;
+	out->half = RQL_HALF_UPPER;
 	f->columns[f->count] = halves[1];
 	f->outputs[f->count] = *out;
-	f->outputs[f->count++].half = RQL_GROUP_LOWER;
+	f->outputs[f->count++].half = RQL_HALF_LOWER;
 	return RQL_OK;
 }
 
@@ -316,8 +335,9 @@ rql_status rql_join_groups_form(struct rql_arena *arena, const struct rql_slot *
 	for (uint32_t i = 0; i < count; i++) {
 		f.columns[i].of = (struct rql_store_column){.name = "group", .type = slots[i].type};
 		f.outputs[i].null_key = UINT64_MAX;
-		RQL_TRY(slots[i].kind == RQL_SLOT_KEY ? key_column(&f, &slots[i], &f.columns[i], &f.outputs[i])
-		                                      : agg_column(&f, &slots[i], &f.columns[i], &f.outputs[i]));
+		RQL_TRY(slots[i].kind == RQL_SLOT_KEY || slots[i].kind == RQL_SLOT_KEY_HALVES
+		            ? any_key(&f, &slots[i], i)
+		            : agg_column(&f, &slots[i], &f.columns[i], &f.outputs[i]));
 	}
 	const struct rql_form_spec spec = {.rows = request->snapshot->rows,
 	                                   .column_count = f.count,

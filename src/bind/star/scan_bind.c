@@ -491,6 +491,9 @@ static rql_status bind_hidden_key(struct rql_scan_binding *b, struct rql_slot *s
 			if (b->group_count == before)
 				return rql_error_set(b->err, RQL_ERROR_UNSUPPORTED,
 				                     "what is counted DISTINCT follows from a group key");
+			if (key.kind == RQL_SLOT_KEY_HALVES)
+				return rql_error_set(b->err, RQL_ERROR_UNSUPPORTED,
+				                     "what is counted DISTINCT may take more than 64 bits");
 			if (b->groups[key.key].real)
 				return rql_error_set(b->err, RQL_ERROR_UNSUPPORTED, "what is counted DISTINCT is a real number");
 			b->hidden_key = true;
@@ -542,7 +545,7 @@ static rql_status allocate(struct rql_scan_binding *b)
 	b->programs = RQL_NEW_ARRAY(b->arena, struct rql_row_program, b->star->conjuncts.count + aggs + 2u);
 	b->conjuncts =
 		RQL_NEW_ARRAY(b->arena, struct rql_conjunct, 2 * b->star->conjuncts.count + b->star->subtree_count + 1u);
-	b->groups = RQL_NEW_ARRAY(b->arena, struct rql_group_key, groups + aggs + 2u);
+	b->groups = RQL_NEW_ARRAY(b->arena, struct rql_group_key, 2 * groups + aggs + 2u);
 	b->aggs = RQL_NEW_ARRAY(b->arena, struct rql_agg, 3 * aggs + 1u);
 	b->slots = RQL_NEW_ARRAY(b->arena, struct rql_slot, groups + aggs + 1u);
 	return b->programs && b->conjuncts && b->groups && b->aggs && b->slots ? RQL_OK : out_of_memory(b);

@@ -148,7 +148,7 @@ static void lay_average(const struct recording *r, const struct rql_group_output
 static void lay_half(const struct recording *r, const struct rql_group_output *o, struct rql_group_field_args *args)
 {
 	const struct rql_group_agg *lower = o->lower ? &r->shape->aggs[o->lower - 1] : NULL;
-	args->kind = o->half == RQL_GROUP_UPPER ? RQL_GROUP_FIELD_UPPER : RQL_GROUP_FIELD_LOWER;
+	args->kind = o->half == RQL_HALF_UPPER ? RQL_GROUP_FIELD_UPPER : RQL_GROUP_FIELD_LOWER;
 	if (!lower)
 		return;
 	const struct rql_group_state *state = &r->shape->states[lower->value];
