@@ -10,7 +10,7 @@
 
 struct forming {
 	struct rql_arena *arena;
-	const struct rql_request *request;
+	struct rql_request *request;
 	struct rql_form_column *columns; /* of the slots, then the lower halves of some */
 	struct rql_group_output *outputs;
 	uint32_t count;
@@ -108,12 +108,32 @@ static rql_status coded_key(struct forming *f, const struct rql_group_key *key, 
 	return RQL_OK;
 }
 
+/* A group has all reals that are equal, of which the host shows one that there is: its least, so that -0.0 keeps its sign. */
+static rql_status real_key(struct forming *f, const struct rql_group_key *key, struct rql_form_column *column,
+                           struct rql_group_output *out)
+{
+	struct rql_agg *aggs = RQL_NEW_ARRAY(f->arena, struct rql_agg, f->request->agg_count + 1u);
+	if (!aggs)
+		return out_of_memory(f);
+	if (f->request->agg_count)
+		memcpy(aggs, f->request->aggs, f->request->agg_count * sizeof *aggs);
+	out->index = f->request->agg_count++;
+	aggs[out->index] = (struct rql_agg){.kind = RQL_AGG_MIN, .source = key->source};
+	f->request->aggs = aggs;
+	if (key->source.kind == RQL_SOURCE_COLUMN)
+		column->of = f->request->snapshot->columns[key->source.index];
+	column->of.kind = RQL_STORE_REAL;
+	column->of.has_total = false;
+	column->nullable = true;
+	return RQL_OK;
+}
+
 static rql_status key_column(struct forming *f, const struct rql_slot *slot, struct rql_form_column *column,
                              struct rql_group_output *out)
 {
 	const struct rql_group_key *key = &f->request->groups[slot->key];
 	if (slot->of_real)
-		return refuse(f, "a key is a real number");
+		return real_key(f, key, column, out);
 	out->of_key = true;
 	out->index = slot->key;
 	if (slot->values)

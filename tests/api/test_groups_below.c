@@ -87,6 +87,8 @@ static void partitions(rayql_connection *con)
 		"SELECT k, c, sum(x), sum(y), count(x) FROM (SELECT k, c, sum(x) x, sum(y) y FROM (SELECT k, c, h, sum(g) x, sum(m) y FROM a "
 		"GROUP BY k, c, h) GROUP BY k, c) GROUP BY k, c ORDER BY ALL",
 		"SELECT x, max(n), min(s) FROM (SELECT x, count(*) n, sum(x) s FROM h GROUP BY x) GROUP BY x ORDER BY ALL",
+		"SELECT k, c, sum(x), count(x), max(y) FROM (SELECT k, f, count(*) c, sum(g) x, avg(g) y FROM z GROUP BY k, f) GROUP BY k, c ORDER BY ALL",
+		"SELECT c, m, count(*), min(d) FROM (SELECT d, count(*) c, max(n) m FROM r GROUP BY d) GROUP BY c, m ORDER BY ALL",
 	};
 	for (size_t i = 0; i < sizeof queries / sizeof *queries; i++) {
 		run(con, "SET rayql_enable_scan = off; SET rayql_enable_group = off");
@@ -162,6 +164,21 @@ static void halves_as_keys(rayql_connection *con)
 	          "SELECT n, sum(v), 3 FROM y GROUP BY n)");
 	same(con, "SELECT x, count(*) FROM (SELECT sum(g) x FROM z GROUP BY k UNION SELECT w FROM y) GROUP BY x ORDER BY ALL LIMIT 50 OFFSET 900");
 	same(con, "SELECT k, x FROM (SELECT k, sum(m) x FROM z GROUP BY k UNION ALL SELECT k, sum(m) FROM z GROUP BY k, f) ORDER BY x DESC, k LIMIT 40");
+}
+
+/* Keys that are reals: equal ones are one group, whatever their sign or type, and each shows as it is. */
+static void reals(rayql_connection *con)
+{
+	run(con, "CREATE TABLE r AS SELECT CASE i % 9 WHEN 0 THEN NULL WHEN 1 THEN -0.0 WHEN 2 THEN 'NaN' WHEN 3 THEN 'inf' WHEN 4 THEN '-inf' "
+	         "ELSE (hash(i) % 5000)::DOUBLE / 7 - 300 END::DOUBLE d, ((hash(i * 3) % 900)::DOUBLE / 16 - 20)::FLOAT e, "
+	         "CASE i % 3 WHEN 0 THEN 0.0 WHEN 1 THEN -0.0 ELSE i % 4 END::DOUBLE z, (i % 23)::SMALLINT f, i::INTEGER n FROM range(16000) r(i); "
+	         "CREATE INDEX cr ON r USING columns (*)");
+	same(con, "SELECT d, c, count(*) FROM (SELECT d, f, count(*) c FROM r GROUP BY d, f) GROUP BY d, c ORDER BY ALL");
+	same(con, "SELECT c, count(*), min(e), max(e) FROM (SELECT e, count(*) c FROM r WHERE e <> 0 GROUP BY e) GROUP BY c ORDER BY ALL");
+	same(con, "SELECT count(*), max(c), sum(c), count(z) FROM (SELECT z, count(*) c FROM r GROUP BY z)");
+	same(con, "SELECT f, count(*), max(x) FROM (SELECT d * 2 x, f, max(e) y FROM r GROUP BY d * 2, f) WHERE y > 30 GROUP BY f ORDER BY ALL");
+	same(con, "SELECT q.c, count(*), max(o.n) FROM o JOIN (SELECT z, f, count(*) c FROM r GROUP BY z, f) q ON o.f = q.z GROUP BY q.c ORDER BY ALL");
+	same(con, "SELECT count(*), count(d) FROM (SELECT d FROM r UNION SELECT z FROM r WHERE n > 9000)");
 }
 
 /* What is above: conditions, expressions, three levels, no key, the first groups of an order. */
@@ -288,6 +305,7 @@ static void everything(void **state)
 	wide_sums(s.con);
 	halves(s.con);
 	halves_as_keys(s.con);
+	reals(s.con);
 	above(s.con);
 	joins(s.con);
 	distinct(s.con);
