@@ -7,7 +7,7 @@
 
 enum rql_slot_kind {
 	RQL_SLOT_KEY,   /* values[key code] of group key `key`; without values, least + key code, NULL for null_key (null_wide) */
-	RQL_SLOT_KEY_HALVES, /* halves[0] << RQL_FORM_LOW_BITS | halves[1], both KEYs of integers: NULL where the upper one is */
+	RQL_SLOT_KEY_HALVES, /* halves[0] << RQL_FORM_LOW_BITS | halves[1], both KEYs of integers, and NULL together */
 	RQL_SLOT_COUNT, /* aggregate `count` */
 	RQL_SLOT_SUM,   /* sum of coefficient * aggregate over terms; NULL when the first term's aggregate is not valid */
 	RQL_SLOT_AVG,   /* SUM divided by aggregate `count` and by 10^scale; DOUBLE */

@@ -251,10 +251,10 @@ static rql_status put_halves(struct rql_join_graph *g, const struct key_side sid
 	return RQL_OK;
 }
 
-/* Numbers that are two columns on a side: the lower halves are the key, which few others share, and the upper ones have to
- * be the same. */
-static rql_status bind_halves_key(struct rql_join_graph *g, struct rql_join_step *step, struct key_side sides[2][RQL_JOIN_KEYS],
-                                  uint32_t *const columns[2])
+/* Numbers that are two columns on a side: the lower halves are the key, which few others share, and the upper ones have
+ * to be the same. */
+static rql_status bind_halves_key(struct rql_join_graph *g, struct rql_join_step *step,
+                                  struct key_side sides[2][RQL_JOIN_KEYS], uint32_t *const columns[2])
 {
 	const struct key_side key[2] = {sides[0][0], sides[1][0]};
 	const struct rql_output *of[] = {&key[0].r->request.outputs[key[0].output], &key[1].r->request.outputs[key[1].output]};

@@ -108,7 +108,8 @@ static rql_status coded_key(struct forming *f, const struct rql_group_key *key, 
 	return RQL_OK;
 }
 
-/* A group has all reals that are equal, of which the host shows one that there is: its least, so that -0.0 keeps its sign. */
+/* A group has all reals that are equal, of which the host shows one that there is: its least, so that -0.0 keeps its
+ * sign. */
 static rql_status real_key(struct forming *f, const struct rql_group_key *key, struct rql_form_column *column,
                            struct rql_group_output *out)
 {

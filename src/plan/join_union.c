@@ -57,7 +57,8 @@ static rql_status bind_branch(struct uniting *u, struct rql_join_graph *g)
 
 /* ---- halves ---- */
 
-/* Column c is the upper half, and `lower` the other one: of a number that is two columns already, or of one that is whole. */
+/* Column c is the upper half, and `lower` the other one: of a number that is two columns already, or of one that is
+ * whole. */
 static rql_status halve_output(struct uniting *u, struct branch *b, uint32_t c, uint32_t lower)
 {
 	struct rql_form_column halves[2] = {b->form[c]};

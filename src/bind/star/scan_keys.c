@@ -148,7 +148,8 @@ static rql_status integer_key(struct rql_scan_binding *b, const struct rql_expr 
 }
 
 /* Two keys, the upper half's before the lower one's: groups are those of the numbers that they are together. */
-static rql_status halves_key(struct rql_scan_binding *b, const struct rql_expr *e, uint32_t upper, struct rql_slot *slot)
+static rql_status halves_key(struct rql_scan_binding *b, const struct rql_expr *e, uint32_t upper,
+                             struct rql_slot *slot)
 {
 	struct rql_slot *halves = RQL_NEW_ARRAY(b->arena, struct rql_slot, 2);
 	if (!halves)

@@ -20,7 +20,7 @@
 #define RQL_GROUP_FIELD_LOWER 10u
 #define RQL_GROUP_FIELD_WIDE 0x100u     /* flag: of sums of 128 bits */
 #define RQL_GROUP_FIELD_NARROW 0x200u   /* flag: of averages by doubles */
-#define RQL_GROUP_FIELD_OF_TWO 0x400u   /* flag: of SUM, AVERAGE and halves: `from` is the upper one's sum, `lower` the other's */
+#define RQL_GROUP_FIELD_OF_TWO 0x400u   /* flag: of sums: `from` is the upper half's sum, `fields` the other's */
 #define RQL_GROUP_FIELD_LOW_WIDE 0x800u /* flag: ... of 128 bits */
 
 /* One column of the form that groups are given in. */
