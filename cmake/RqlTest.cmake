@@ -4,7 +4,8 @@
 #   release  runs in builds without sanitizers only: what it checks does not depend on them, or it is too long
 #   vulkan   needs a GPU or lavapipe; exit status 77 says that there is none, and the test counts as skipped
 #   narrow   makes many pipelines, which lavapipe compiles faster for subgroups of 4; all others have those that it
-#            has by itself (8 with AVX2), on which selftest.vulkan and the tests of whole programs run the same kernels
+#            has by itself (8 with AVX2), on which selftest.vulkan, scan.ssb.compute, ssb.gpu and the api tests without this
+#            label run the same kernels
 #   plain    makes many pipelines and runs each over few rows: lavapipe compiles them without optimisations
 #   slow     left out by script/test --quick
 #   long     runs with script/test --all only: more rows or more random queries of what other tests do in every run

@@ -501,15 +501,18 @@ static bool device_failed(const struct rql_leaf *leaf, rql_status status)
 
 /* A GPU's memory may be full of what this session's other plans keep there for their next runs, and of columns that no
  * plan uses; start: of the run, whose own columns are there by now, as many as there was room for. */
-static bool make_room(struct rql_session *s, const struct rql_plan *plan, const struct rql_leaf *leaf,
+static bool make_room(struct rql_session *s, const struct rql_plan *plan, const struct rql_failed *failed,
                       rql_status status, uint64_t start)
 {
-	if (!device_failed(leaf, status) || status != RQL_ERROR_LIMIT)
+	const struct rql_leaf *leaf = device_failed(failed->leaf, status) ? failed->leaf : NULL;
+	struct rql_device *device = leaf ? leaf->device : failed->full;
+	if (!device || status != RQL_ERROR_LIMIT)
 		return false;
-	bool dropped = rql_plan_cache_make_room(s->cache, leaf->device, plan);
-	if (!rql_placements_evict(leaf->device, UINT64_MAX, start) && !dropped)
+	bool dropped = rql_plan_cache_make_room(s->cache, device, plan);
+	if (!rql_placements_evict(device, UINT64_MAX, start) && !dropped)
 		return false;
-	rql_device_retry(leaf->structure, leaf->device);
+	if (leaf)
+		rql_device_retry(leaf->structure, device);
 	return true;
 }
 
@@ -560,14 +563,14 @@ rql_status rql_select_method(struct rql_session *s, const struct rql_plan *plan,
 	flow.table_count = plan->table_count;
 	flow.tables = plan->tables;
 	struct rql_error failed = {0};
-	const struct rql_leaf *leaf = NULL;
+	struct rql_failed of = {0};
 	const uint64_t start = rql_now_ns();
-	rql_status status = rql_flow_run(&flow, plan->nodes->tree, batch, stats, profile, &leaf, &failed);
-	if (status != RQL_OK && make_room(s, plan, leaf, status, start)) {
+	rql_status status = rql_flow_run(&flow, plan->nodes->tree, batch, stats, profile, &of, &failed);
+	if (status != RQL_OK && make_room(s, plan, &of, status, start)) {
 		rql_error_clear(&failed);
-		leaf = NULL;
-		status = rql_flow_run(&flow, plan->nodes->tree, batch, stats, profile, &leaf, &failed);
+		status = rql_flow_run(&flow, plan->nodes->tree, batch, stats, profile, &of, &failed);
 	}
+	const struct rql_leaf *leaf = of.leaf;
 	atomic_store(&s->progress.phase, NULL);
 	if (status == RQL_OK)
 		return RQL_OK;

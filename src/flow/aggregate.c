@@ -8,37 +8,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include "flow/keys.h"
-
-enum agg_kind { AGG_COUNT_STAR, AGG_COUNT, AGG_SUM, AGG_AVERAGE, AGG_LEAST, AGG_GREATEST };
-enum agg_form { FORM_NONE, FORM_I64, FORM_I128, FORM_REAL, FORM_STRING };
-
-/* Of every group; those of a thread's own have the same form. */
-struct states {
-	uint64_t *count;     /* values, or rows */
-	rql_int128 *integer; /* sums, least and greatest values */
-	double *real;
-	uint32_t *row; /* strings: the row of the least or greatest */
-};
-struct aggregate {
-	const struct rql_expr *expr;
-	enum agg_kind kind;
-	enum agg_form form;
-	struct rql_vector argument, filter; /* of kind COLUMN with no values: there is none */
-	bool has_filter;
-	uint32_t *rows; /* DISTINCT: those that count; NULL: all */
-	uint64_t row_count;
-	struct states *states; /* [copies] */
-};
-struct aggregating {
-	struct rql_running *r;
-	const struct rql_rowset *set; /* rebased */
-	const struct rql_rel *rel;
-	struct rql_key_groups groups; /* without group keys of one group that has no rows of its own */
-	uint32_t agg_count, copies;
-	struct aggregate *aggs;
-	struct aggregate *alone; /* the one that is run by itself; NULL: all others */
-};
+#include "flow/aggregate_internal.h"
 
 /* ---- a block of rows into the states ---- */
 
@@ -46,6 +16,7 @@ struct block {
 	const uint32_t *rows, *groups;
 	uint32_t n;
 	bool all;                        /* live is not needed */
+	bool one;                        /* all are of group 0 */
 	uint64_t live[RQL_VECTOR_WORDS]; /* rows that count */
 	struct rql_lanes lanes;
 	_Alignas(64) rql_int128 data[RQL_VECTOR_ROWS];
@@ -70,7 +41,22 @@ struct block {
 
 static void count_rows(const struct block *b, uint64_t *count)
 {
-	EACH_LIVE(b, count[g]++);
+	if (b->one && b->all)
+		count[0] += b->n;
+	else
+		EACH_LIVE(b, count[g]++);
+}
+
+/* By halves: a loop that compilers make vectors of. */
+static rql_int128 sum_lanes(const int64_t *values, uint32_t n)
+{
+	uint64_t low = 0;
+	int64_t high = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		low += (uint32_t)values[i];
+		high += values[i] >> 32;
+	}
+	return (rql_int128)high * ((rql_int128)1 << 32) + low;
 }
 
 static bool sum_integers(const struct aggregate *a, const struct block *b, const struct states *s)
@@ -78,7 +64,10 @@ static bool sum_integers(const struct aggregate *a, const struct block *b, const
 	const int64_t *narrow = b->lanes.data;
 	const rql_int128 *wide = b->lanes.data;
 	bool overflow = false;
-	if (a->form == FORM_I64) /* 2^64 of them fit into 128 bits */
+	if (a->form == FORM_I64 && b->one && b->all) {
+		s->count[0] += b->n;
+		s->integer[0] += sum_lanes(narrow, b->n);
+	} else if (a->form == FORM_I64) /* 2^64 of them fit into 128 bits */
 		EACH_LIVE(b, (s->count[g]++, s->integer[g] += narrow[i]));
 	else
 		EACH_LIVE(b, (s->count[g]++, overflow |= __builtin_add_overflow(s->integer[g], wide[i], &s->integer[g])));
@@ -205,12 +194,13 @@ static rql_status add_rows(const struct aggregating *g, const struct aggregate *
 {
 	struct block b;
 	uint32_t numbers[RQL_VECTOR_ROWS], groups[RQL_VECTOR_ROWS] = {0};
+	b.one = !of && (!g || !g->groups.group);
 	for (uint64_t at = 0; at < rows; at += RQL_VECTOR_ROWS) {
 		b.n = rows - at < RQL_VECTOR_ROWS ? (uint32_t)(rows - at) : RQL_VECTOR_ROWS;
 		for (uint32_t i = 0; i < b.n && !list; i++)
 			numbers[i] = (uint32_t)(first + at + i);
 		b.rows = list ? list + at : numbers;
-		for (uint32_t i = 0; i < b.n && !of && g->groups.group; i++)
+		for (uint32_t i = 0; i < b.n && !of && !b.one; i++)
 			groups[i] = g->groups.group[b.rows[i]];
 		b.groups = of ? of + at : groups;
 		RQL_TRY(add_block(a, &b, s, err));
@@ -237,6 +227,12 @@ static rql_status add_part(void *state, uint64_t part, uint64_t rows, unsigned w
 			RQL_TRY(add_rows(g, &g->aggs[i], &g->aggs[i].states[0], g->groups.row + from[0],
 			                 g->groups.group_in_part + from[0], 0, from[1] - from[0], err));
 	return RQL_OK;
+}
+
+rql_status rql_aggregate_add(const struct aggregate *a, const struct states *states, const uint32_t *rows,
+                             const uint32_t *groups, uint64_t n, struct rql_error *err)
+{
+	return add_rows(NULL, a, states, rows, groups, 0, n, err);
 }
 
 static rql_status merge(struct aggregating *g, struct aggregate *a, uint32_t copy)
@@ -342,10 +338,11 @@ static rql_status new_states(struct rql_running *r, const struct aggregate *a, u
 	return RQL_OK;
 }
 
-static rql_status prepare(struct aggregating *g, uint32_t i)
+rql_status rql_aggregate_prepare(struct aggregating *g, uint32_t i, const struct rql_expr *e)
 {
 	struct aggregate *a = &g->aggs[i];
-	const struct rql_expr *e = a->expr = g->rel->exprs[g->rel->group_count + i];
+	a->expr = e;
+	a->set = g->set;
 	a->kind = kind_of(e);
 	a->has_filter = e->filter != NULL;
 	if (e->filter)
@@ -438,17 +435,19 @@ static rql_status finish_morsel(void *state, uint64_t first, uint64_t rows, unsi
 	return RQL_OK;
 }
 
-static rql_status finish(struct aggregating *g, struct aggregate *a, struct rql_vector *out)
+rql_status rql_aggregate_finish(struct aggregating *g, struct aggregate *a, struct rql_vector *out)
 {
 	uint64_t groups = g->groups.count;
 	bool none = false;
 	struct states *s = &a->states[0];
+	for (uint32_t c = 1; c < g->copies && !a->rows; c++)
+		RQL_TRY(merge(g, a, c));
 	for (uint64_t i = 0; i < groups && !none; i++)
 		none = !s->count[i];
-	if (a->form == FORM_STRING && g->set->rows) {
+	if (a->form == FORM_STRING && a->set->rows) {
 		for (uint64_t i = 0; i < groups && none; i++)
 			s->row[i] = s->count[i] ? s->row[i] : RQL_NO_ROW;
-		struct rql_rowset of = {.capacity = g->set->rows, .vector_count = 1, .vectors = &a->argument};
+		struct rql_rowset of = {.capacity = a->set->rows, .vector_count = 1, .vectors = &a->argument};
 		return rql_vectors_at(g->r, &of, s->row, groups, none, out);
 	}
 	struct finishing f = {.a = a};
@@ -468,15 +467,13 @@ rql_status rql_rowset_aggregate(struct rql_running *r, const struct rql_rel *rel
 	if (!(g.aggs = RQL_NEW_ARRAY(r->arena, struct aggregate, g.agg_count)))
 		return rql_error_memory(r->err, 0, "groups of rows");
 	for (uint32_t i = 0; i < g.agg_count; i++)
-		RQL_TRY(prepare(&g, i));
+		RQL_TRY(rql_aggregate_prepare(&g, i, rel->exprs[rel->group_count + i]));
 	RQL_TRY(own ? rql_morsels_run(r, input->rows, add_morsel, &g) : rql_parts_run(r, g.groups.part_count, add_part, &g));
 	for (uint32_t i = 0; i < g.agg_count; i++) {
 		struct aggregate *a = &g.aggs[i];
 		if (a->rows)
 			RQL_TRY(add_rows(&g, a, &a->states[0], a->rows, NULL, 0, a->row_count, r->err));
-		for (uint32_t c = 1; c < g.copies && !a->rows; c++)
-			RQL_TRY(merge(&g, a, c));
-		RQL_TRY(finish(&g, a, &out->vectors[rel->group_count + i]));
+		RQL_TRY(rql_aggregate_finish(&g, a, &out->vectors[rel->group_count + i]));
 	}
 	return RQL_OK;
 }

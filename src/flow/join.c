@@ -36,6 +36,28 @@ rql_status rql_join_add_room(struct joining *j, struct pairs *p, uint64_t more, 
 	return RQL_OK;
 }
 
+#define COPIED_AT_ONCE (UINT64_C(1) << 18)
+
+struct copying {
+	uint32_t *to;
+	const uint32_t *from;
+	uint64_t count;
+};
+
+static void copy_part(void *state, uint64_t index, unsigned worker)
+{
+	const struct copying *c = state;
+	const uint64_t first = index * COPIED_AT_ONCE, left = c->count - first;
+	(void)worker;
+	memcpy(c->to + first, c->from + first, (left < COPIED_AT_ONCE ? left : COPIED_AT_ONCE) * sizeof *c->to);
+}
+
+void rql_join_copy(const struct joining *j, uint32_t *to, const uint32_t *from, uint64_t count)
+{
+	struct copying c = {to, from, count};
+	rql_pool_each(j->r->flow ? j->r->flow->pool : NULL, (count + COPIED_AT_ONCE - 1) / COPIED_AT_ONCE, copy_part, &c);
+}
+
 rql_status rql_join_two_partners(struct rql_error *err)
 {
 	return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "a subquery gives more than one row");
@@ -304,9 +326,9 @@ static rql_status gather(struct joining *j, uint64_t *count, uint32_t **probe, u
 	for (uint64_t m = 0; m < morsels; at += j->morsels[m++].count) {
 		if (!j->morsels[m].count)
 			continue;
-		memcpy(*probe + at, j->morsels[m].probe, j->morsels[m].count * sizeof **probe);
+		rql_join_copy(j, *probe + at, j->morsels[m].probe, j->morsels[m].count);
 		if (j->morsels[m].build)
-			memcpy(*build + at, j->morsels[m].build, j->morsels[m].count * sizeof **build);
+			rql_join_copy(j, *build + at, j->morsels[m].build, j->morsels[m].count);
 	}
 	for (uint64_t i = 0; own && i < j->sides[j->build]->rows; i++)
 		if (rql_join_is_found(j, (uint32_t)i) == wanted) {
@@ -493,7 +515,8 @@ static rql_status prepare(struct joining *j)
 	j->words.columns = j->keys.key_count;
 	j->words.nulls_equal = j->keys.nulls_equal;
 	j->words.side_count = 2;
-	RQL_TRY(rql_keys_make(j->r, &j->words));
+	j->by_hash = j->by_pairs && j->wants != WANT_MARK && rql_keys_can_hash(&j->words);
+	RQL_TRY((j->by_hash ? rql_keys_hash : rql_keys_make)(j->r, &j->words));
 	if (j->keys.range.found)
 		RQL_TRY(rql_range_open(j));
 	if (!j->by_pairs && (j->keys.key_count || !j->keys.range.found))
@@ -539,6 +562,7 @@ void rql_join_close(struct joining *j)
 		free(j->morsels[m].build);
 	}
 	free_rooms(j);
+	rql_join_pairs_close(j);
 	rql_index_range_close(j);
 	rql_evaluator_free(j->rest);
 }

@@ -40,6 +40,8 @@ struct joining {
 	struct rql_vector bounds[2]; /* of the rows that look up */
 	bool asof;                   /* of the rows in range the nearest */
 	bool by_pairs;               /* a method finds the pairs: there is no table */
+	bool by_hash;                /* the same, and words are hashes of strings: pairs are candidates */
+	struct rql_checked *checked; /* of such pairs; NULL until there are some */
 	struct rql_evaluator *rest; /* NULL: no further conditions */
 	struct pair_room **rooms;   /* [threads] */
 	struct pairs *morsels;
@@ -67,6 +69,13 @@ void rql_join_close(struct joining *j);
 bool rql_join_by_pairs(const struct joining *j);
 /* All pairs, in the first morsel's list. After prepare. */
 rql_status rql_join_pairs_run(struct joining *j) RQL_MUST_CHECK;
+struct rql_run_sides;
+struct rql_found;
+/* by_hash: takes those pairs away whose strings differ. Of both sides come rows' numbers alone. */
+rql_status rql_join_pairs_check(struct joining *j, struct rql_found *found, struct rql_error *err) RQL_MUST_CHECK;
+void rql_join_pairs_close(struct joining *j);
+/* The same to whoever asks: columns, hits, put and state of `sides` are set (method/stage.h). */
+rql_status rql_join_pairs_find(struct joining *j, struct rql_run_sides *sides) RQL_MUST_CHECK;
 
 /* ---- join_range.c ---- */
 
@@ -109,6 +118,8 @@ uint64_t rql_index_range_count(const struct joining *j, uint64_t least, uint64_t
 /* ---- join.c ---- */
 
 rql_status rql_join_add_room(struct joining *j, struct pairs *p, uint64_t more, struct rql_error *err) RQL_MUST_CHECK;
+/* By all threads where they are many: new pages cost more than the rows. */
+void rql_join_copy(const struct joining *j, uint32_t *to, const uint32_t *from, uint64_t count);
 rql_status rql_join_two_partners(struct rql_error *err) RQL_MUST_CHECK;
 static inline bool rql_join_is_found(const struct joining *j, uint32_t row)
 {

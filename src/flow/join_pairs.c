@@ -3,6 +3,7 @@
  *
  * Only pairs come in, also of outer joins, and a bit is kept for each row that has one. So a method can cut both sides as
  * it likes: a row may find its partners in several places. */
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +11,7 @@
 #include "flow/operator.h"
 
 #define SHARE 3u /* of the memory that is left, one part in so many */
-#define ROW_BYTES 12u /* of a partition */
+#define KEY_BYTES 8u  /* of a row of a partition, at most */
 #define SPARE_BYTES (UINT64_C(64) << 20)
 
 struct finding {
@@ -62,10 +63,90 @@ static rql_status take_all(struct finding *f, const uint32_t *build, const uint3
 	struct pairs *p = f->p;
 	if (p->room - p->count < count)
 		RQL_TRY(rql_join_add_room(f->j, p, count, err));
-	memcpy(p->build + p->count, build, count * sizeof(*build));
-	memcpy(p->probe + p->count, probe, count * sizeof(*probe));
+	rql_join_copy(f->j, p->build + p->count, build, count);
+	rql_join_copy(f->j, p->probe + p->count, probe, count);
 	p->count += count;
 	return RQL_OK;
+}
+
+/* ---- candidates by hash ---- */
+
+#define CHECKED_AT_ONCE 4096u /* a multiple of 64 */
+
+struct rql_checked {
+	uint64_t room;   /* of pairs */
+	uint64_t *same;  /* bitmap */
+	uint32_t *rows[2];
+};
+
+struct checking {
+	const struct joining *j;
+	const uint32_t *rows[2];
+	uint64_t count, *same;
+	_Atomic uint64_t wrong;
+};
+
+static void check_part(void *state, uint64_t index, unsigned worker)
+{
+	struct checking *c = state;
+	const uint64_t first = index * CHECKED_AT_ONCE, left = c->count - first, n = left < CHECKED_AT_ONCE ? left : CHECKED_AT_ONCE;
+	uint64_t wrong = n;
+	(void)worker;
+	memset(c->same + first / 64, 0, (n + 63) / 64 * sizeof(*c->same));
+	for (uint64_t i = first; i < first + n; i++) {
+		const bool same = rql_keys_same(&c->j->words, c->rows[0][i], c->rows[1][i]);
+		c->same[i >> 6] |= (uint64_t)same << (i & 63);
+		wrong -= same;
+	}
+	if (wrong)
+		atomic_fetch_add(&c->wrong, wrong);
+}
+
+static rql_status room_for_checked(struct joining *j, uint64_t count, struct rql_error *err)
+{
+	struct rql_checked *k = j->checked ? j->checked : (j->checked = calloc(1, sizeof(*k)));
+	if (k && k->room < count) {
+		free(k->same);
+		free(k->rows[0]);
+		free(k->rows[1]);
+		*k = (struct rql_checked){.room = count,
+		                          .same = malloc((count + 63) / 64 * sizeof(*k->same)),
+		                          .rows = {malloc(count * sizeof(uint32_t)), malloc(count * sizeof(uint32_t))}};
+	}
+	return k && k->same && k->rows[0] && k->rows[1] ? RQL_OK : rql_error_memory(err, count * 9, "the rows of a join");
+}
+
+rql_status rql_join_pairs_check(struct joining *j, struct rql_found *found, struct rql_error *err)
+{
+	if (!j->by_hash || !found->count)
+		return RQL_OK;
+	RQL_TRY(room_for_checked(j, found->count, err));
+	const struct rql_checked *k = j->checked;
+	struct checking c = {.j = j, .rows = {found->columns[0][0], found->columns[1][0]}, .count = found->count, .same = k->same};
+	rql_pool_each(j->r->flow->pool, (found->count + CHECKED_AT_ONCE - 1) / CHECKED_AT_ONCE, check_part, &c);
+	if (!atomic_load(&c.wrong))
+		return RQL_OK;
+	found->count = 0;
+	for (uint64_t i = 0; i < c.count; i++) {
+		k->rows[0][found->count] = c.rows[0][i];
+		k->rows[1][found->count] = c.rows[1][i];
+		found->count += k->same[i >> 6] >> (i & 63) & 1;
+	}
+	found->columns[0][0] = k->rows[0];
+	found->columns[1][0] = k->rows[1];
+	return RQL_OK;
+}
+
+void rql_join_pairs_close(struct joining *j)
+{
+	struct rql_checked *k = j->checked;
+	if (!k)
+		return;
+	free(k->same);
+	free(k->rows[0]);
+	free(k->rows[1]);
+	free(k);
+	j->checked = NULL;
 }
 
 static rql_status test(struct finding *f, const uint32_t *build, const uint32_t *probe, uint32_t count,
@@ -82,9 +163,13 @@ static rql_status test(struct finding *f, const uint32_t *build, const uint32_t 
 	return RQL_OK;
 }
 
-static rql_status put(void *state, const uint32_t *build, const uint32_t *probe, uint64_t count, struct rql_error *err)
+static rql_status put(void *state, const struct rql_found *all, struct rql_error *err)
 {
 	struct finding *f = state;
+	struct rql_found found = *all;
+	RQL_TRY(rql_join_pairs_check(f->j, &found, err));
+	const uint32_t *build = found.columns[0][0], *probe = found.columns[1][0];
+	const uint64_t count = found.count;
 	if (!build) {
 		for (uint64_t i = 0; i < count; i++)
 			hit(f, probe[i]);
@@ -137,10 +222,17 @@ uint64_t rql_pairs_host_bytes(struct rql_budget *budget)
 }
 
 /* As many as these sides need, where there are more. */
-static uint64_t host_bytes(const struct joining *j)
+static uint64_t host_bytes(const struct joining *j, const struct rql_run_sides *sides)
 {
+	uint64_t bytes = 0;
+	for (unsigned s = 0; s < 2; s++) {
+		uint64_t row = KEY_BYTES;
+		for (uint32_t c = 0; c < sides->side[s].column_count; c++)
+			row += sides->side[s].columns[c].bits / 8;
+		bytes += sides->side[s].rows * row;
+	}
 	const uint64_t share = rql_pairs_host_bytes(j->r->flow->budget);
-	const uint64_t most = (j->sides[0]->rows + j->sides[1]->rows) * 2 * ROW_BYTES + SPARE_BYTES;
+	const uint64_t most = bytes * 2 + SPARE_BYTES;
 	return share < most ? share : most;
 }
 
@@ -174,11 +266,11 @@ static rql_status find(struct joining *j, struct rql_run_sides *sides)
 static rql_status find_within(struct joining *j, struct rql_run_sides *sides)
 {
 	const struct rql_flow *flow = j->r->flow;
-	sides->host_bytes = host_bytes(j);
+	sides->host_bytes = host_bytes(j, sides);
 	sides->budget = flow->budget;
 	if (!sides->host_bytes)
 		return find(j, sides);
-	char *folder = flow->host ? rql_host_temporary_folder(flow->host) : NULL;
+	char *folder = flow->host ? rql_host_temporary_folder(flow->host, &sides->file_bytes) : NULL;
 	sides->folder = folder;
 	rql_status status = rql_budget_charge(flow->budget, sides->host_bytes, "partitions of a join", j->r->err);
 	if (status == RQL_OK) {
@@ -189,10 +281,31 @@ static rql_status find_within(struct joining *j, struct rql_run_sides *sides)
 	return status;
 }
 
+rql_status rql_join_pairs_find(struct joining *j, struct rql_run_sides *sides)
+{
+	const struct rql_flow *flow = j->r->flow;
+	const struct rql_pairs_offer *offer = j->r->pairs;
+	sides->bits = j->words.bits;
+	for (unsigned s = 0; s < 2; s++) {
+		sides->side[s].rows = j->words.sides[s].set->rows;
+		sides->side[s].words = j->words.sides[s].words;
+		sides->side[s].none = j->words.sides[s].none;
+	}
+	sides->device_bytes = flow->device_room ? flow->device_room(flow->device_state, offer->device) : 0;
+	rql_status status = RQL_OK;
+	if (sides->device_bytes)
+		status = find_within(j, sides);
+	else
+		status = rql_error_set(j->r->err, RQL_ERROR_LIMIT, "rayql_device_memory_limit leaves nothing of device %s's memory",
+		                       offer->device->id);
+	if (status == RQL_ERROR_LIMIT && !j->r->moved.device_peak && !j->r->moved.passes) /* nothing was begun */
+		j->r->failed.full = offer->device;
+	return status;
+}
+
 rql_status rql_join_pairs_run(struct joining *j)
 {
 	struct rql_running *r = j->r;
-	const struct rql_pairs_offer *offer = r->pairs;
 	const uint64_t words = (j->sides[!j->build]->rows + 63) / 64;
 	struct finding f = {.j = j, .p = &j->morsels[0]};
 	if (j->wants != WANT_PAIRS || j->keep_probe || j->single)
@@ -201,15 +314,12 @@ rql_status rql_join_pairs_run(struct joining *j)
 		RQL_TRY(rql_join_room_for(j, 0, r->err));
 		f.room = j->rooms[0];
 	}
-	struct rql_run_sides sides = {.bits = j->words.bits, .put = put, .state = &f};
-	sides.device_bytes = r->flow->device_room ? r->flow->device_room(r->flow->device_state, offer->device) : 0;
-	for (unsigned s = 0; s < 2; s++)
-		sides.side[s] = (struct rql_run_side){.rows = j->words.sides[s].set->rows, .words = j->words.sides[s].words,
-		                                      .none = j->words.sides[s].none};
-	sides.hits = j->wants != WANT_PAIRS && !j->rest;
-	if (!sides.device_bytes)
-		return rql_error_set(r->err, RQL_ERROR_LIMIT, "rayql_device_memory_limit leaves nothing of device %s's memory",
-		                     offer->device->id);
-	RQL_TRY(find_within(j, &sides));
+	struct rql_run_sides sides = {.put = put, .state = &f};
+	for (unsigned s = 0; s < 2; s++) {
+		sides.side[s].column_count = 1;
+		sides.side[s].columns[0].bits = 32;
+	}
+	sides.hits = j->wants != WANT_PAIRS && !j->rest && !j->by_hash;
+	RQL_TRY(rql_join_pairs_find(j, &sides));
 	return take_alone(&f);
 }

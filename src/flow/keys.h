@@ -26,6 +26,11 @@ struct rql_keys {
 /* Types that keys may have: all but intervals and what only the host reads. */
 bool rql_key_type(struct rql_type type);
 rql_status rql_keys_make(struct rql_running *r, struct rql_keys *keys) RQL_MUST_CHECK;
+/* Of one column of strings, whose NULLs equal nothing: hashes of 64 bits in place of words, by all threads. Rows whose
+ * hashes are equal are to be looked at: are their strings? */
+bool rql_keys_can_hash(const struct rql_keys *keys);
+rql_status rql_keys_hash(struct rql_running *r, struct rql_keys *keys) RQL_MUST_CHECK;
+bool rql_keys_same(const struct rql_keys *keys, uint32_t first, uint32_t second); /* a row of side 0, a row of side 1 */
 static inline bool rql_key_is_none(const struct rql_key_side *side, uint64_t row)
 {
 	return side->none && (side->none[row >> 6] >> (row & 63) & 1);

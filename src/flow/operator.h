@@ -121,6 +121,9 @@ static inline bool rql_operator_needs_host(const struct rql_operator *op)
 	return needs;
 }
 
+/* Does an aggregate take the pairs of the join below as they come from a method (aggregate_pairs.c)? */
+bool rql_operator_takes_pairs(const struct rql_operator *op);
+
 /* Writes what stands in a node's place in a HOST operator's SQL, other than its inputs: leaf and state as of rql_rel_print,
  * which asks for each node. False: it stands for itself. */
 static inline bool rql_operator_print_instead(struct rql_strbuf *out, const struct rql_operator *op,

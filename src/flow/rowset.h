@@ -77,7 +77,7 @@ struct rql_running {
 	uint32_t ahead_count;            /* methods whose work was started together (start.c) */
 	const struct rql_leaf *ahead_of[RQL_SUBMIT_MOST];
 	struct rql_stage_ahead ahead[RQL_SUBMIT_MOST];
-	const struct rql_leaf *failed;
+	struct rql_failed failed;
 	const struct rql_pairs_offer *pairs; /* of the join that runs; NULL: the CPU finds its pairs */
 	struct rql_moved moved;              /* by the operator that runs */
 	double others_device_ns;             /* of devices, before it began itself */

@@ -1,6 +1,7 @@
 /* Walks a tree of operators, inputs first. */
 #include "flow/run.h"
 
+#include "flow/aggregate_pairs.h"
 #include "flow/join_keys.h"
 
 /* ---- operators ---- */
@@ -12,8 +13,8 @@ static rql_status run_method(struct rql_running *r, const struct rql_operator *o
 	uint64_t start = rql_now_ns();
 	rql_status status = rql_leaf_run(r, op->leaf, out);
 	r->stats.run_ns += (double)(rql_now_ns() - start);
-	if (status != RQL_OK && !r->failed)
-		r->failed = op->leaf;
+	if (status != RQL_OK && !r->failed.leaf)
+		r->failed.leaf = op->leaf;
 	return status;
 }
 
@@ -77,6 +78,63 @@ static rql_status run_ranges(struct rql_running *r, const struct rql_operator *o
 	return status;
 }
 
+static void begin_pairs(struct rql_running *r, const struct rql_operator *join)
+{
+	r->pairs = join->pairs;
+	r->moved = (struct rql_moved){0};
+	r->others_device_ns = r->stats.device_ns;
+}
+
+/* The join that an aggregate has taken into itself. Its time is the aggregate's, too: what both took is said there. */
+static void note_pairs(struct rql_running *r, const struct rql_operator *join, uint64_t pairs, double ns)
+{
+	struct rql_run_profile *profile = r->profile;
+	if (!profile || profile->count == RQL_MEASURED_MAX)
+		return;
+	profile->part[profile->count++] = (struct rql_measured){.op = join,
+	                                                        .rows = pairs,
+	                                                        .ns = ns,
+	                                                        .device_ns = r->stats.device_ns - r->others_device_ns,
+	                                                        .moved = r->moved};
+	r->inner_ns += ns;
+}
+
+bool rql_operator_takes_pairs(const struct rql_operator *op)
+{
+	return op->kind == RQL_OPERATOR_NATIVE && op->rel->kind == RQL_REL_AGGREGATE &&
+	       op->inputs[0]->kind == RQL_OPERATOR_NATIVE && op->inputs[0]->pairs &&
+	       rql_pairs_aggregate(op->rel, op->inputs[0]->rel);
+}
+
+/* An aggregate over a join whose pairs a method finds: it takes them as they come, where it can. */
+static rql_status run_pairs(struct rql_running *r, const struct rql_operator *op, struct rql_rowset *out)
+{
+	const struct rql_operator *join = op->inputs[0];
+	struct rql_rowset *sets = RQL_NEW_ARRAY(r->arena, struct rql_rowset, 2);
+	struct rql_rowset rows = {0};
+	uint64_t pairs;
+	bool done;
+	if (!sets)
+		return rql_error_memory(r->err, 0, "an answer");
+	for (uint32_t i = 0; i < 2; i++)
+		RQL_TRY(run_input(r, join->inputs[i], &sets[i]));
+	begin_pairs(r, join);
+	const uint64_t start = rql_now_ns();
+	rql_status status = rql_rowset_aggregate_pairs(r, op->rel, join->rel, sets, out, &pairs, &done);
+	rql_scratch_give_back(r);
+	if (status == RQL_OK && !done) {
+		status = rql_rowset_join(r, join->rel, sets, &rows);
+		pairs = rows.rows;
+	}
+	r->pairs = NULL;
+	note_pairs(r, join, pairs, (double)(rql_now_ns() - start));
+	rql_scratch_give_back(r);
+	if (status == RQL_OK && !done)
+		status = rql_rowset_step(r, op->rel, &rows, out);
+	rql_scratch_give_back(r);
+	return status;
+}
+
 static rql_status run_native(struct rql_running *r, const struct rql_operator *op, struct rql_rowset *out)
 {
 	if (op->rel->kind == RQL_REL_CTE)
@@ -87,14 +145,14 @@ static rql_status run_native(struct rql_running *r, const struct rql_operator *o
 	if (op->rel->kind == RQL_REL_AGGREGATE && op->inputs[0]->kind == RQL_OPERATOR_NATIVE &&
 	    rql_ranges_keep(op->rel, op->inputs[0]->rel, &keeper))
 		return run_ranges(r, op, out);
+	if (rql_operator_takes_pairs(op))
+		return run_pairs(r, op, out);
 	struct rql_rowset *sets = RQL_NEW_ARRAY(r->arena, struct rql_rowset, op->input_count + 1);
 	if (!sets)
 		return rql_error_memory(r->err, 0, "an answer");
 	for (uint32_t i = 0; i < op->input_count; i++)
 		RQL_TRY(run_input(r, op->inputs[i], &sets[i]));
-	r->pairs = op->pairs;
-	r->moved = (struct rql_moved){0};
-	r->others_device_ns = r->stats.device_ns;
+	begin_pairs(r, op);
 	rql_status status = rql_rowset_step(r, op->rel, sets, out);
 	r->pairs = NULL;
 	rql_scratch_give_back(r);
@@ -199,7 +257,7 @@ static rql_status give_out(struct rql_running *r, const struct rql_rowset *set, 
 }
 
 rql_status rql_flow_run(const struct rql_flow *flow, const struct rql_operator *tree, struct rql_batch **out,
-                        struct rql_run_stats *stats, struct rql_run_profile *profile, const struct rql_leaf **failed,
+                        struct rql_run_stats *stats, struct rql_run_profile *profile, struct rql_failed *failed,
                         struct rql_error *err)
 {
 	struct rql_running r = {.flow = flow, .arena = rql_arena_new(), .profile = profile, .err = err};

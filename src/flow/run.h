@@ -44,6 +44,12 @@ struct rql_run_profile {
 	double together_ns; /* until that was under way */
 };
 
+/* Whose method has failed: the leaf's, on its device; or that of a join's pairs, for want of memory on `full`. */
+struct rql_failed {
+	const struct rql_leaf *leaf;
+	struct rql_device *full;
+};
+
 /* What operators need of the session that runs them. */
 struct rql_flow {
 	struct rql_host_con *host; /* of HOST operators: the user's own */
@@ -75,9 +81,9 @@ void rql_flow_map_free(struct rql_flow_map *map);
 
 /* *out holds all rows, with the types that the host would give, and is the caller's. RQL_ERROR_UNSUPPORTED: something that
  * only the run could show (an overflow in an expression, say): the host must answer, and err says why. profile (may be
- * NULL): the run measures its parts, on the device, too. *failed: the leaf whose method failed, when one did. */
+ * NULL): the run measures its parts, on the device, too. *failed: what failed, when a method did. */
 rql_status rql_flow_run(const struct rql_flow *flow, const struct rql_operator *tree, struct rql_batch **out,
-                        struct rql_run_stats *stats, struct rql_run_profile *profile, const struct rql_leaf **failed,
+                        struct rql_run_stats *stats, struct rql_run_profile *profile, struct rql_failed *failed,
                         struct rql_error *err) RQL_MUST_CHECK;
 
 #endif

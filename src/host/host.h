@@ -170,8 +170,8 @@ rql_status rql_host_add_option(struct rql_host_db *db, const char *name, const c
 bool rql_host_option_is(struct rql_host_con *con, const char *name, const char *value);
 
 /* The folder of DuckDB's own temporary files (temp_directory), malloc'ed; NULL: the user has none, or lets nothing be
- * written there (max_temp_directory_size). */
-char *rql_host_temporary_folder(struct rql_host_con *con);
+ * written there (max_temp_directory_size). *most: bytes that may be written; UINT64_MAX: what the disk has. */
+char *rql_host_temporary_folder(struct rql_host_con *con, uint64_t *most);
 
 /* ---- batches through DuckDB ---- */
 /* After a statement that may set something on con: what casts depend on is followed at once, as nothing can be set any

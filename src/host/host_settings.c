@@ -514,10 +514,27 @@ bool rql_host_option_is(struct rql_host_con *con, const char *name, const char *
 	return same;
 }
 
-char *rql_host_temporary_folder(struct rql_host_con *con)
+/* As DuckDB writes sizes: "878.9 KiB", "0 bytes". UINT64_MAX: it is no number of bytes, as "90% of available disk space". */
+static uint64_t parse_bytes(const char *text)
+{
+	static const char units[] = "KMGTP";
+	char *end = NULL;
+	double bytes = text ? strtod(text, &end) : -1;
+	if (!text || end == text || bytes < 0 || *end == '%')
+		return UINT64_MAX;
+	while (*end == ' ')
+		end++;
+	const char *unit = *end ? strchr(units, *end) : NULL;
+	for (long i = unit ? unit - units + 1 : 0; i > 0; i--)
+		bytes *= end[1] == 'i' ? 1024 : 1000;
+	return bytes < 0x1p63 ? (uint64_t)bytes : UINT64_MAX;
+}
+
+char *rql_host_temporary_folder(struct rql_host_con *con, uint64_t *bytes)
 {
 	char *folder = host_option(con->context, "temp_directory"), *most = host_option(con->context, "max_temp_directory_size");
-	const bool none = !folder || !*folder || (most && *most == '0');
+	*bytes = parse_bytes(most);
+	const bool none = !folder || !*folder || !*bytes;
 	free(most);
 	if (none)
 		free(folder);

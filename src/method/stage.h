@@ -22,21 +22,33 @@ struct rql_stage;
 struct rql_stage_ahead;
 
 /* Sides that a run joins, and who takes what it finds (request.h, rql_sides). */
+#define RQL_SIDE_COLUMNS 8u
+/* What a pair has of a side's row: a value of 32 or 64 bits, or the row's number. */
+struct rql_side_column {
+	uint32_t bits;
+	const void *values; /* [rows]; NULL: the row's number, 32 bits */
+};
+struct rql_found {
+	uint64_t count;
+	const void *columns[2][RQL_SIDE_COLUMNS]; /* [count], as the sides have them */
+};
 struct rql_run_sides {
 	struct rql_run_side {
 		uint64_t rows; /* below 2^32 - 1 */
 		const uint64_t *words;
 		const uint64_t *none; /* bitmap: rows that have no partner whatever their words are; NULL: there are none */
+		uint32_t column_count; /* 0: nothing of it is asked for; not of both sides */
+		struct rql_side_column columns[RQL_SIDE_COLUMNS];
 	} side[2];            /* build, probe */
 	unsigned bits;         /* of the words */
 	bool hits;             /* of probe rows it is asked alone whether they have a partner */
 	uint64_t device_bytes; /* of the device's memory that it may have */
 	uint64_t host_bytes;   /* of the host's, for partitions; 0: any number */
 	const char *folder;    /* for what goes beyond; NULL: nothing may */
+	uint64_t file_bytes;   /* that may be written there; 0: any number */
 	struct rql_budget *budget; /* of the host's memory, for all that is not counted there; NULL: none */
-	/* Row build[i] beside row probe[i]; hits: build is NULL, and each such probe row comes once or oftener. By one thread
-	 * at a time. */
-	rql_status (*put)(void *state, const uint32_t *build, const uint32_t *probe, uint64_t count, struct rql_error *err);
+	/* hits: there is nothing of the build side, and each such probe row comes once or oftener. By one thread at a time. */
+	rql_status (*put)(void *state, const struct rql_found *found, struct rql_error *err);
 	void *state;
 };
 

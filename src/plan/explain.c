@@ -321,6 +321,8 @@ static const char *native_way(const struct rql_operator *op)
 	unsigned keeper;
 	if (rel->kind == RQL_REL_SETOP)
 		return rel->setop_all ? " all" : "";
+	if (rql_operator_takes_pairs(op))
+		return " of pairs as they come";
 	if (rel->kind == RQL_REL_AGGREGATE && op->inputs[0]->kind == RQL_OPERATOR_NATIVE)
 		return rql_ranges_keep(rel, below, &keeper) && !rql_join_way_of(below).keys ? " of ranges, without their pairs" : "";
 	if (rel->kind != RQL_REL_JOIN || rql_join_is_asof(rel->join))

@@ -30,7 +30,7 @@ static rql_status run(struct rql_planning *sub, struct rql_batch **out)
 {
 	struct rql_flow flow = rql_plan_flow(sub->ctx, sub->ctx->progress);
 	struct rql_run_stats stats;
-	const struct rql_leaf *failed;
+	struct rql_failed failed;
 	struct rql_error why = {0};
 	rql_status status = rql_flow_run(&flow, sub->nodes->tree, out, &stats, NULL, &failed, &why);
 	return rql_planning_swallow(sub, status, &why, -1, NULL); /* whatever it was, the host decides */

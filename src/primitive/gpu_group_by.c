@@ -4,77 +4,85 @@
  * Floor: keys and values read once; each pass of partitioning adds 2 (keys 3) reads and writes. */
 #include "primitive/relation_internal.h"
 
-#define PLACES_LEAST 512u /* of a workgroup's accumulators: copies of few groups */
-#define SHORT_BITS 8u      /* of a pass, up to which it costs about the same */
-#define PIECES 1024u /* of the input: each merges its groups */
+#define SLOTS_LEAST 64u
+#define COPIES_MOST 32u /* of the accumulators of few groups: a lane each */
+#define SHORT_BITS 8u   /* of a pass, up to which it costs about the same */
+#define PIECES 512u /* of the input: each merges its groups */
 #define PIECE_LOG2_LEAST 13u
-#define PARTS_LEAST 6u   /* log2: fewer partitions cost the same */
+#define PARTS_LEAST 6u /* log2: fewer partitions cost the same */
 #define SPILL_LEAST UINT64_C(8192)
 #define SPILL_MOST (UINT64_C(1) << 20) /* unless asked for */
 
 struct group_by_plan {
-	uint32_t bits, threads, slots, places, copies, piece_log2, value_bits;
+	uint32_t bits, threads, slots, copies, piece_log2, value_bits;
+	bool extremes; /* some column has accumulators of least and greatest values, or of real sums, which lie there */
 	uint64_t table_slots;
 	/* offsets in temp */
 	uint64_t columns_table, starts, keys, columns[RQL_RELATION_COLUMNS]; /* columns: those that share values share it */
 	uint64_t table_keys, table_words, part_temp, bytes;
 };
 
-static uint32_t places_for(uint32_t room, uint32_t slots, uint32_t key_bytes, uint32_t value_bits)
+/* Shared memory of a table, as group_by.comp and group_by_places.glsl lay it out: a key a slot, and for each copy a tally,
+ * a sum's words, a least and a greatest value. */
+static uint32_t table_bytes(const struct rql_group_by *group, const struct group_by_plan *plan, uint32_t slots,
+                            uint32_t copies)
 {
-	uint32_t table = (slots + 1) * key_bytes + slots * 2 + 4, place = value_bits == 64 ? 32 : 20;
-	return table < room ? (room - table) / place : 0;
+	const uint32_t value_bytes = plan->value_bits / 8;
+	const uint32_t place = 4 + value_bytes + (plan->extremes ? 2 * value_bytes : 0);
+	return (slots + 1) * (group->key_bits / 8 + copies * place) + 2 * value_bytes + 32;
 }
 
-/* A table holds at most 40 % of its slots: a fuller one is much slower. Small tables are good, as several workgroups are
- * then in work at once, but where more partitions would cost another pass one that takes all of shared memory is better.
- * Those between are neither: on an H200 two of them do not run at once. */
+/* Small tables are cleared and gathered fastest: they are for partitions of few rows. Large partitions want more threads
+ * over each table. The largest table leaves room for one workgroup, of all threads. */
 static const struct table_size {
 	uint32_t slots, threads;
-} sizes[] = {{1024, 512}, {2048, 1024}, {4096, 1024}};
-#define SIZES (sizeof(sizes) / sizeof(*sizes))
+} sizes[] = {{512, 256}, {1024, 512}, {2048, 1024}};
+enum { SMALL_TABLE, MIDDLE_TABLE, LARGE_TABLE };
 
 static void take_size(const struct rql_group_by *group, uint32_t slots, uint32_t threads, struct group_by_plan *plan)
 {
 	const struct rql_device *device = group->keys.buffer->device;
-	uint32_t room = rql_relation_shared(device, device->limits.group_size);
-	uint32_t places = places_for(room, slots, group->key_bits / 8, plan->value_bits), full = slots * 2 / 5;
-	full = full < PLACES_LEAST ? PLACES_LEAST : full;
+	const uint32_t room = rql_relation_shared(device, device->limits.group_size);
 	plan->slots = slots;
-	plan->places = places < full ? places : full;
+	while (plan->slots > SLOTS_LEAST && table_bytes(group, plan, plan->slots, 1) > room)
+		plan->slots /= 2;
 	plan->threads = rql_relation_threads(device, group->tuning.threads ? group->tuning.threads : threads);
+	while (plan->slots / plan->threads >= RQL_GROUP_HELD_MOST)
+		plan->slots /= 2;
 }
 
-/* Groups of a partition that a table is to have, so that chance does not make them too many. */
+/* How many groups a table is to have: buckets of keys are still found fast when it is nearly full, and rows of those
+ * that chance makes too many meet in the device's table. */
 static uint32_t fit_of(const struct group_by_plan *plan)
 {
-	uint32_t full = plan->slots * 2 / 5, useful = plan->places < full ? plan->places : full;
-	return useful - useful / 10;
+	return plan->slots * 7 / 8;
 }
 
-/* The largest of `sizes` whose keys leave room for more groups than the smaller ones have. */
-static uint32_t largest_size(const struct rql_group_by *group, struct group_by_plan *plan)
+/* Few groups: a table that is nearly empty, and copies, so that lanes seldom meet. */
+static void choose_copies(const struct rql_group_by *group, uint64_t guess, struct group_by_plan *plan)
 {
-	uint32_t largest = 0, best = 0;
-	for (uint32_t i = 0; i < SIZES; i++) {
-		take_size(group, sizes[i].slots, sizes[i].threads, plan);
-		largest = fit_of(plan) > best ? i : largest;
-		best = fit_of(plan) > best ? fit_of(plan) : best;
-	}
-	return largest;
+	const struct rql_device *device = group->keys.buffer->device;
+	const uint32_t room = rql_relation_shared(device, device->limits.group_size);
+	const uint32_t least = (uint32_t)1 << rql_log2_up(guess * 4 > SLOTS_LEAST ? guess * 4 : SLOTS_LEAST);
+	plan->slots = !group->tuning.slots && least < plan->slots ? least : plan->slots;
+	while (plan->copies < COPIES_MOST && table_bytes(group, plan, plan->slots, plan->copies * 2) <= room)
+		plan->copies *= 2;
 }
 
-/* The number of passes counts most. Small tables are for none, and for one with long runs. */
+/* The number of passes counts most. */
 static void choose_parts(const struct rql_group_by *group, uint64_t guess, struct group_by_plan *plan)
 {
-	const uint32_t large = largest_size(group, plan);
-	const struct {
+	static const struct {
 		uint32_t size, most_bits;
-	} steps[] = {{0, 0}, {large, 0}, {0, SHORT_BITS}, {large, 2 * RQL_PARTITION_PASS_BITS}};
+	} steps[] = {{LARGE_TABLE, 0},
+	             {MIDDLE_TABLE, SHORT_BITS},
+	             {LARGE_TABLE, RQL_PARTITION_PASS_BITS},
+	             {SMALL_TABLE, 2 * RQL_PARTITION_PASS_BITS},
+	             {LARGE_TABLE, 2 * RQL_PARTITION_PASS_BITS}};
 	for (uint32_t i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
 		const struct table_size *size = &sizes[steps[i].size];
 		take_size(group, size->slots, size->threads, plan);
-		uint32_t fit = fit_of(plan), bits = guess > fit ? rql_log2_up(rql_div_up(guess, fit)) : 0;
+		const uint32_t fit = fit_of(plan), bits = guess > fit ? rql_log2_up(rql_div_up(guess, fit)) : 0;
 		plan->bits = bits && bits < PARTS_LEAST ? PARTS_LEAST : bits;
 		if (plan->bits <= steps[i].most_bits)
 			return;
@@ -94,8 +102,8 @@ static void choose_sizes(const struct rql_group_by *group, struct group_by_plan 
 	if (plan->bits > 2 * RQL_PARTITION_PASS_BITS)
 		plan->bits = 2 * RQL_PARTITION_PASS_BITS;
 	plan->copies = 1;
-	while (!plan->bits && plan->copies < 32 && guess * plan->copies * 2 <= plan->places - plan->places / 10)
-		plan->copies *= 2;
+	if (!plan->bits)
+		choose_copies(group, guess, plan);
 	uint32_t piece = rql_log2_up(rql_div_up(group->count, PIECES));
 	plan->piece_log2 = t->piece_log2 ? t->piece_log2 : piece < PIECE_LOG2_LEAST ? PIECE_LOG2_LEAST : piece;
 	uint64_t spill = guess * 2 < SPILL_LEAST ? SPILL_LEAST : guess * 2 > SPILL_MOST ? SPILL_MOST : guess * 2;
@@ -137,8 +145,11 @@ static struct rql_partition partition_of(const struct rql_group_by *group, const
 static struct group_by_plan plan_of(const struct rql_group_by *group)
 {
 	struct group_by_plan plan = {.value_bits = 32};
-	for (uint32_t i = 0; i < group->column_count; i++)
-		plan.value_bits = group->columns[i].bits == 64 ? 64 : plan.value_bits;
+	for (uint32_t i = 0; i < group->column_count; i++) {
+		const struct rql_group_by_column *column = &group->columns[i];
+		plan.value_bits = column->bits == 64 ? 64 : plan.value_bits;
+		plan.extremes |= column->min.buffer || column->max.buffer || column->kind == RQL_GROUP_BY_REAL_FIELDS;
+	}
 	choose_sizes(group, &plan);
 	uint64_t at = 0;
 	plan.columns_table = rql_temp_take(&at, RQL_TABLE_WORDS * 8);
@@ -208,8 +219,6 @@ static rql_status check(const struct rql_group_by *group, struct rql_error *err)
 	for (uint32_t i = 0; i < group->column_count; i++)
 		RQL_TRY(check_column(group, &group->columns[i], err));
 	struct group_by_plan plan = plan_of(group);
-	if (plan.places < plan.copies)
-		return rql_error_set(err, RQL_ERROR_INTERNAL, "a group-by's table of %u slots leaves no room for groups", plan.slots);
 	return rql_span_check(&group->temp, plan.bytes / 8, 8, "temporary words of a group-by", err);
 }
 
@@ -315,11 +324,13 @@ static rql_status record_groups(struct rql_commands *c, const struct rql_group_b
 	struct rql_group_by_args args = args_of(group, plan);
 	bool wide = group->key_bits == 64;
 	const struct rql_pipeline *groups, *merge;
-	uint32_t constants[] = {plan->threads, 0, plan->slots, plan->places};
+	uint32_t places = (plan->slots + 1) * plan->copies;
+	uint32_t constants[] = {plan->threads, 0, plan->slots, places, plan->extremes ? places : 1,
+	                        plan->slots / plan->threads + 1};
 	uint32_t merge_constants[] = {rql_relation_threads(device, 256), 0};
 	enum rql_relation_kernel kernel = wide ? RQL_RELATION_GROUP_BY_64_32 : RQL_RELATION_GROUP_BY_32_32;
 	kernel += (enum rql_relation_kernel)((plan->value_bits == 64) + has_reals(group));
-	RQL_TRY(rql_relation_pipeline(device, kernel, constants, 4, &groups, err));
+	RQL_TRY(rql_relation_pipeline(device, kernel, constants, 6, &groups, err));
 	RQL_TRY(rql_relation_pipeline(device, wide ? RQL_RELATION_GROUP_BY_MERGE_64 : RQL_RELATION_GROUP_BY_MERGE_32,
 	                              merge_constants, 2, &merge, err));
 	struct rql_uses uses = {.count = 0};

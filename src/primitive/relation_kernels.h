@@ -115,6 +115,7 @@ RQL_KERNEL_STRUCT_SIZE(rql_join_rest_args, 88);
 #define RQL_GROUP_FIELD 128u   /* 0 is NULL, which no aggregate sees */
 #define RQL_GROUP_REAL 256u    /* a FIELD of 64 bits: the complement of a double's bits. Sums, or extremes as ordered keys */
 #define RQL_GROUP_PRESENT 512u /* 1 of what is not 0 */
+#define RQL_GROUP_HELD_MOST 5u /* slots of a workgroup's table that one thread may have */
 /* The table that pieces merge in: `slots` + 1 keys (the last is of the key that marks an empty one), then words of 64
  * bits, each an array over them: rows, and for each column sum low, sum high, least, greatest. */
 #define RQL_MERGE_WORDS 4u

@@ -29,6 +29,8 @@ static struct session groups_session(const char *unit)
 static void same_at(rayql_connection *con, const char *sql, unsigned most, int line)
 {
 	char explain[1024];
+	if (left_out())
+		return;
 	run(con, "SET rayql_enable_scan = off");
 	char *want = rows_of(con, sql, NULL);
 	run(con, "SET rayql_enable_scan = on");

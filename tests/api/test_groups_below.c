@@ -27,6 +27,8 @@ static struct session groups_session(void)
 static void same_at(rayql_connection *con, const char *sql, int line)
 {
 	char text[2048];
+	if (left_out())
+		return;
 	run(con, "SET rayql_enable_scan = off; SET rayql_enable_group = off");
 	char *want = rows_of(con, sql, NULL);
 	run(con, "SET rayql_enable_scan = on; SET rayql_enable_group = on");
@@ -90,7 +92,7 @@ static void partitions(rayql_connection *con)
 		"SELECT k, c, sum(x), count(x), max(y) FROM (SELECT k, f, count(*) c, sum(g) x, avg(g) y FROM z GROUP BY k, f) GROUP BY k, c ORDER BY ALL",
 		"SELECT c, m, count(*), min(d) FROM (SELECT d, count(*) c, max(n) m FROM r GROUP BY d) GROUP BY c, m ORDER BY ALL",
 	};
-	for (size_t i = 0; i < sizeof queries / sizeof *queries; i++) {
+	for (size_t i = 0; i < sizeof queries / sizeof *queries; i += QUERY_STEP) {
 		run(con, "SET rayql_enable_scan = off; SET rayql_enable_group = off");
 		char *want = rows_of(con, queries[i], NULL), text[1024];
 		run(con, "SET rayql_enable_group = on");
@@ -233,6 +235,8 @@ static void edges(rayql_connection *con)
 
 static void answered_at(rayql_connection *con, const char *sql, const char *method, int line)
 {
+	if (left_out())
+		return;
 	run(con, "SET rayql_enable_scan = off");
 	char *want = rows_of(con, sql, NULL);
 	run(con, "SET rayql_enable_scan = on");
@@ -308,8 +312,8 @@ static void everything(void **state)
 	partitions(s.con);
 	edges(s.con);
 	wide_keys(s.con);
-	for (int i = 0; i < 14; i++)
-		random_query(s.con, i);
+	for (unsigned i = 0; i < random_count(8, 40); i++)
+		random_query(s.con, (int)i);
 	close_session(&s);
 }
 

@@ -6,10 +6,8 @@
 
 #define SEED 20261125u
 #ifdef __SANITIZE_ADDRESS__ /* each query makes pipelines of its own, and each path is taken once */
-#define QUERIES 6
 #define KINDS 4
 #else
-#define QUERIES 18
 #define KINDS 1
 #endif
 
@@ -175,12 +173,13 @@ static void there(rayql_connection *con, const char *sql, bool ordered)
 static void random_queries(void **state)
 {
 	struct dice d = {SEED};
+	const uint32_t count = random_count(12, 60);
 	uint32_t fetched = 0;
 	(void)state;
 	if (!has_unit("compute"))
 		skip();
 	struct session s = rows_session();
-	for (int i = 0; i < QUERIES; i++) {
+	for (uint32_t i = 0; i < count; i++) {
 		struct query q;
 		char by[32];
 		make_query(&d, &q);
@@ -189,8 +188,8 @@ static void random_queries(void **state)
 		if (getenv("RAYQL_TEST_VERBOSE"))
 			print_message("%s: %s\n", by, q.text);
 	}
-	if (fetched < QUERIES * 3 / 4)
-		fail_msg("seed %u: only %u of %u queries were answered by rows of a device", SEED, fetched, QUERIES);
+	if (fetched < count * 3 / 4 - (QUERY_STEP > 1))
+		fail_msg("seed %u: only %u of %u queries were answered by rows of a device", SEED, fetched, count);
 	close_session(&s);
 }
 

@@ -19,6 +19,7 @@ static void make_sides(rayql_connection *con)
 	         "300000000000000 w, 's' || (hash(i * 19) % 26000) s, CASE WHEN i % 2 = 0 THEN 5 ELSE hash(i * 23) % 60000 END::INTEGER h, "
 	         "(hash(i * 29) % 20 / 8.0)::DOUBLE d FROM range(30000) r(i)");
 	run(con, "INSERT INTO b SELECT 1, 30000 + i, 2, 'x', 3, 1.5 FROM range(2) r(i); CREATE TABLE none AS FROM b LIMIT 0");
+	run(con, "UPDATE a SET s = 'bg7Gc6c' WHERE v < 9; UPDATE b SET s = 'diM8bfc1' WHERE v < 9"); /* one hash (flow/keys.c) */
 	run(con, "UPDATE a SET k = NULL WHERE v % 17 = 0; UPDATE b SET k = NULL WHERE v % 13 = 0; UPDATE a SET s = NULL WHERE v % 7 = 3; "
 	         "UPDATE b SET w = NULL WHERE v % 11 = 3; CREATE INDEX ca ON a USING columns (*); CREATE INDEX cb ON b USING columns (*); "
 	         "CREATE INDEX cn ON none USING columns (*)");
@@ -50,8 +51,8 @@ static long long number_before(const char *text, const char *words)
 	return atoll(at);
 }
 
-/* The host's answer, by pairs from the device, in several partitions. */
-static void same_by_pairs(rayql_connection *con, const char *sql)
+/* The host's answer, by pairs from the device, in several partitions. way: also in the plan's text; NULL: nothing is. */
+static void same_by_pairs(rayql_connection *con, const char *sql, const char *way)
 {
 	run(con, "SET rayql_enable_scan = off");
 	char *want = rows_of(con, sql, NULL);
@@ -60,9 +61,10 @@ static void same_by_pairs(rayql_connection *con, const char *sql)
 	char *text = explained(con, sql);
 	const bool by_pairs = strstr(text, "pairs by join on compute (") != NULL;
 	const bool several = number_before(text, " partitions in ") > 1;
-	if (!by_pairs || !several)
+	const bool taken = !way || strstr(text, way) != NULL;
+	if (!by_pairs || !several || !taken)
 		print_error("%s\n%s\n", sql, text);
-	assert_true(by_pairs && several);
+	assert_true(by_pairs && several && taken);
 	free(text);
 	free(want);
 }
@@ -87,6 +89,20 @@ static void kinds(void **state)
 		"SELECT " SUMS " FROM a JOIN b ON a.h = b.h",
 		"SELECT " SUMS " FROM b LEFT JOIN a ON a.h = b.h",
 	};
+	/* aggregates take the pairs as they come: values are carried, or read at the rows' numbers; more groups than threads keep */
+	static const char *const pieces[] = {
+		"SELECT " SUMS ", avg(a.w), min(b.d), max(a.w) FROM a JOIN b ON a.k = b.k",
+		"SELECT a.d g, b.d h, " SUMS ", max(b.s) FROM a JOIN b ON a.k = b.k GROUP BY ALL ORDER BY ALL",
+		"SELECT b.v % 3 g, count(*), count(b.w) FILTER (b.v > 9), bool_or(a.v > 7) FROM a JOIN b ON a.h = b.h GROUP BY ALL ORDER BY ALL",
+		"SELECT " SUMS ", min(a.s) FROM a JOIN b ON a.s = b.s", /* texts by hash, of two dictionaries */
+		"SELECT count(*), sum(n) FROM (SELECT a.k, b.d, count(*) n FROM a JOIN b ON a.k = b.k GROUP BY ALL)",
+		"SELECT b.k, sum(a.v) FROM a JOIN b ON a.w = b.w WHERE b.v % 2 = 1 GROUP BY ALL ORDER BY ALL",
+	};
+	/* texts by hash, two of which have one hash: rows with and without a partner */
+	static const char *const texts[] = {
+		"SELECT count(*), sum(v) FROM a WHERE NOT EXISTS (SELECT 1 FROM b WHERE lower(a.s) = lower(b.s))",
+		"SELECT " SUMS " FROM a FULL JOIN b ON a.s = b.s",
+	};
 	/* of one side's rows it is asked whether they have a partner */
 	static const char *const hits[] = {
 		"SELECT count(*), sum(v), count(k) FROM a WHERE EXISTS (SELECT 1 FROM b WHERE a.k = b.k AND a.d = b.d)",
@@ -101,10 +117,14 @@ static void kinds(void **state)
 		skip();
 	s = pairs_session();
 	for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
-		same_by_pairs(s.con, pairs[i]);
+		same_by_pairs(s.con, pairs[i], NULL);
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+		same_by_pairs(s.con, texts[i], NULL);
+	for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++)
+		same_by_pairs(s.con, pieces[i], "of pairs as they come");
 	run(s.con, "SET rayql_device_memory_limit = '860KB'");
 	for (size_t i = 0; i < sizeof hits / sizeof *hits; i++)
-		same_by_pairs(s.con, hits[i]);
+		same_by_pairs(s.con, hits[i], NULL);
 	close_session(&s);
 }
 
@@ -156,6 +176,10 @@ static void limits(void **state)
 	assert_true(number_before(text, " spilled; at most") > 0);
 	free(text);
 	is_empty(folder);
+	run(s.con, "SET max_temp_directory_size = '50KB'");
+	by_host(s.con, want, "max_temp_directory_size");
+	is_empty(folder);
+	run(s.con, "RESET max_temp_directory_size");
 	put_folder(s.con, "");
 	by_host(s.con, want, "pairs by join on vulkan:0: ");
 	put_folder(s.con, "/proc/none");

@@ -137,13 +137,11 @@ static void random_query(char *to, size_t size)
 static void random_queries(void **state)
 {
 	struct session s = device_session();
-	unsigned there = 0, count = 75;
+	const unsigned count = random_count(75, 150);
+	unsigned there = 0;
 	(void)state;
 	if (!has_unit("compute"))
 		skip();
-#ifdef __SANITIZE_ADDRESS__
-	count = 40;
-#endif
 	make_random(s.con);
 	random_state = 20261122;
 	for (unsigned i = 0; i < count; i++) {

@@ -25,6 +25,8 @@ static struct session unions_session(void)
 static void same_at(rayql_connection *con, const char *sql, int line)
 {
 	char text[2048];
+	if (left_out())
+		return;
 	run(con, "SET rayql_enable_scan = off; SET rayql_enable_group = off");
 	char *want = rows_of(con, sql, NULL);
 	run(con, "SET rayql_enable_scan = on; SET rayql_enable_group = on");
@@ -131,8 +133,8 @@ static void everything(void **state)
 	groups(s.con);
 	others(s.con);
 	first_rows(s.con);
-	for (int i = 0; i < 6; i++)
-		random_query(s.con, i);
+	for (unsigned i = 0; i < random_count(6, 30); i++)
+		random_query(s.con, (int)i);
 	growth(s.con);
 	errors(s.con);
 	close_session(&s);

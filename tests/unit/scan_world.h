@@ -30,8 +30,10 @@ static inline bool is_long(void)
 
 /* Under TSan a test of one thread has nothing to show. */
 #ifdef __SANITIZE_THREAD__
+#define UNDER_TSAN 1
 #define skip_if_alone() skip()
 #else
+#define UNDER_TSAN 0
 #define skip_if_alone() (void)0
 #endif
 

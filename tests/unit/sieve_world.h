@@ -194,6 +194,7 @@ static void check_table(const struct table *t, unsigned queries)
 static void test_wide_keys(void **state)
 {
 	(void)state;
+	skip_if_alone();
 	random_state = 128;
 	for (unsigned i = 0; i < 200000; i++) {
 		const unsigned bits = (unsigned)roll(128);
@@ -260,6 +261,7 @@ static void check_reals(struct column *x, const double *values)
 static void test_reals(void **state)
 {
 	(void)state;
+	skip_if_alone();
 	double *values = need(calloc(ROWS, sizeof(*values)));
 	float *narrow = need(calloc(ROWS, sizeof(*narrow)));
 	random_state = 4711;
@@ -302,6 +304,7 @@ static int64_t skewed(unsigned kind)
 static void test_integers(void **state)
 {
 	(void)state;
+	skip_if_alone();
 	int64_t *values = need(calloc(ROWS, sizeof(*values)));
 	bool *pass = need(calloc(ROWS, sizeof(*pass)));
 	for (unsigned kind = 0; kind < 4; kind++) {

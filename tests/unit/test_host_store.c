@@ -81,6 +81,31 @@ static uint64_t check_all(const struct rql_host_store *store, uint32_t bits)
 	return rows;
 }
 
+/* Of the source's rows those whose number is no multiple of 7, which are all's one after the other. */
+struct source {
+	const struct rows *all;
+};
+
+static uint64_t source_rows(uint64_t number)
+{
+	return number / 6 * 7 + number % 6 + 1; /* 0, 7, 14, ... are left out */
+}
+
+static void read_source(void *state, uint64_t first, struct rql_host_rows *rows)
+{
+	const struct source *s = state;
+	uint64_t n = 0;
+	for (uint64_t i = first; i < first + rows->count; i++) {
+		if (i % 7 == 0)
+			continue;
+		const uint64_t from = i / 7 * 6 + i % 7 - 1;
+		((uint64_t *)rows->keys)[n] = s->all->keys[from];
+		((uint32_t *)rows->columns[0])[n] = s->all->narrow[from];
+		((uint64_t *)rows->columns[1])[n++] = s->all->wide[from];
+	}
+	rows->count = n;
+}
+
 static void check(uint64_t limit, uint32_t bits, const char *folder)
 {
 	struct rql_host_memory *memory = NULL;
@@ -92,11 +117,15 @@ static void check(uint64_t limit, uint32_t bits, const char *folder)
 		all.wide[i] = ~(uint64_t)i;
 	}
 	assert_int_equal(rql_pool_new(4, &pool, NULL), RQL_OK);
-	assert_int_equal(rql_host_memory_new(limit, folder, &memory, NULL), RQL_OK);
+	assert_int_equal(rql_host_memory_new(limit, folder, 0, &memory, NULL), RQL_OK);
 	struct rql_host_store *store = store_new(memory, pool, bits, 0), *again = store_new(memory, pool, 2, bits);
-	const struct rql_host_rows two[] = {described(&all, 0, ROWS - 70001), described(&all, ROWS - 70001, 70001)};
-	for (int i = 0; i < 2; i++)
-		assert_int_equal(rql_host_store_add(store, &two[i], NULL), RQL_OK);
+	const uint64_t lie = ROWS - 70001; /* in memory; those before it come from a source, in two parts */
+	struct source state = {.all = &all};
+	const struct rql_host_source source = {.read = read_source, .state = &state, .rows = source_rows(lie - 1) + 1};
+	const struct rql_host_rows rest = described(&all, lie, 70001);
+	assert_int_equal(rql_host_store_take(store, &source, 0, 64000, NULL), RQL_OK);
+	assert_int_equal(rql_host_store_take(store, &source, 64000, source.rows, NULL), RQL_OK);
+	assert_int_equal(rql_host_store_add(store, &rest, NULL), RQL_OK);
 	assert_int_equal(check_all(store, bits), ROWS);
 	assert_true(!limit || rql_host_memory_peak(memory) <= limit);
 	assert_int_equal(rql_host_memory_spilled(memory) != 0, limit != 0);
@@ -132,7 +161,7 @@ static void test_limit(void **state)
 	memset(all.keys, 7, ROWS * 8);
 	memset(all.narrow, 0, ROWS * 4);
 	memset(all.wide, 0, ROWS * 8);
-	assert_int_equal(rql_host_memory_new(100000, NULL, &memory, NULL), RQL_OK);
+	assert_int_equal(rql_host_memory_new(100000, NULL, 0, &memory, NULL), RQL_OK);
 	struct rql_host_store *store = store_new(memory, NULL, 1, 0);
 	const struct rql_host_rows rows = described(&all, 0, ROWS);
 	assert_int_equal(rql_host_store_add(store, &rows, &err), RQL_ERROR_LIMIT);

@@ -9,8 +9,8 @@
 #include "scan_answers.h"
 #include "scan_device.h"
 
-#define CASES (SLOW ? 8u : is_long() ? 20u : 10u)
-#define ROUGH_CASES (SLOW ? 4u : is_long() ? 10u : 5u) /* of each kind of column, and most are kernels of their own */
+#define CASES (SLOW ? 5u : is_long() ? 20u : 8u)
+#define ROUGH_CASES (SLOW ? 2u : is_long() ? 10u : 3u) /* of each kind of column, and most are kernels of their own */
 
 static uint64_t passed; /* rows, of the last request that ran */
 static uint32_t spread; /* of the last plan */
@@ -398,7 +398,7 @@ static void test_large_subgroups(void **state)
 	const struct rql_gpu_limits limits = gpu->limits;
 	for (uint32_t subgroup = SLOW ? 128 : 64; subgroup <= 128; subgroup *= 2) {
 		gpu->limits.subgroup_size = subgroup;
-		few_groups(1, 7, 12);
+		few_groups(1, 19, 1); /* the most limbs and extremes */
 	}
 	gpu->limits = limits;
 }
@@ -771,7 +771,7 @@ static void test_narrowed_keys(void **state)
 	unsigned shared = modes[RQL_SCAN_MODE_SHARED], global = modes[RQL_SCAN_MODE_GLOBAL], tables = hashed;
 	narrow_table(&t);
 	for (unsigned i = 0; i < NARROW_CASES; i++)
-		for (unsigned form = i % 3; form < NARROW_FORMS; form += SLOW ? 8 : 3) {
+		for (unsigned form = i % NARROW_FORMS; form < NARROW_FORMS; form += is_long() ? 1 : NARROW_FORMS) {
 			struct query q;
 			narrow_query(&q, &t, &narrow_cases[i], form);
 			assert_true(compare_request(&q.request));

@@ -61,12 +61,30 @@ static uint64_t read_rows(const struct rql_host_side *side)
 	return (rows < most ? rows : most) / 4 * 4;
 }
 
+static rql_status cancelled(const struct run *run, struct rql_error *err)
+{
+	struct rql_progress *progress = run->join->progress;
+	if (!progress || !atomic_load_explicit(&progress->cancel, memory_order_relaxed))
+		return RQL_OK;
+	return rql_error_set(err, RQL_ERROR_INTERRUPTED, "INTERRUPT Error: Interrupted!");
+}
+
+static rql_status take_source(const struct run *run, const struct rql_host_side *side, struct rql_host_store *store,
+                              struct rql_error *err)
+{
+	const uint64_t rows = side->source.rows, most = READ_BYTES / rql_host_row_bytes(&side->shape) / 64 * 64;
+	for (uint64_t first = 0; first < rows; first += most) {
+		RQL_TRY(rql_host_store_take(store, &side->source, first, rows - first < most ? rows : first + most, err));
+		RQL_TRY(cancelled(run, err));
+	}
+	return RQL_OK;
+}
+
 /* Pieces come in memory that the first device reaches, too. */
 static rql_status fill_store(const struct run *run, struct rql_host_feed *feed, struct rql_host_store *store,
                              const struct rql_host_layout *layout, struct rql_buffer *staging, struct rql_error *err)
 {
 	const uint64_t most = read_rows(feed->side);
-	struct rql_progress *progress = run->join->progress;
 	while (!rql_host_feed_ended(feed)) {
 		struct rql_host_piece piece = rql_host_piece_in(layout, staging);
 		RQL_TRY(rql_host_feed_next(feed, run->join->devices[0], most, &piece, err));
@@ -74,8 +92,7 @@ static rql_status fill_store(const struct run *run, struct rql_host_feed *feed, 
 			break;
 		const struct rql_host_rows rows = rql_host_rows_in(&piece, &feed->side->shape);
 		RQL_TRY(rql_host_store_add(store, &rows, err));
-		if (progress && atomic_load_explicit(&progress->cancel, memory_order_relaxed))
-			return rql_error_set(err, RQL_ERROR_INTERRUPTED, "INTERRUPT Error: Interrupted!");
+		RQL_TRY(cancelled(run, err));
 	}
 	return RQL_OK;
 }
@@ -87,6 +104,8 @@ static rql_status partition(const struct run *run, struct rql_host_feed *feed, u
 	const struct rql_host_layout layout = rql_host_layout_of(run->join, feed->side, read_rows(feed->side));
 	struct rql_buffer *staging = NULL;
 	RQL_TRY(store_new(run, feed->side, bits, used, out, err));
+	if (!feed->store && feed->side->source.read)
+		return take_source(run, feed->side, *out, err);
 	if (feed->store || !feed->side->in_place)
 		RQL_TRY(rql_buffer_new(run->join->devices[0], layout.bytes, RQL_MEMORY_READBACK, "rows to be partitioned", &staging,
 		                       err));
@@ -302,7 +321,7 @@ uint64_t rql_host_join_staging(const struct rql_host_join *join)
 		return 0;
 	for (int s = 0; s < 2; s++) {
 		const uint64_t bytes = rql_host_layout_of(join, sides[s], sizes.piece).bytes;
-		const uint64_t all = rql_host_layout_of(join, sides[s], read_rows(sides[s])).bytes;
+		const uint64_t all = rql_host_layout_of(join, sides[s], read_rows(sides[s])).bytes; /* of a second pass, too */
 		piece = bytes > piece ? bytes : piece;
 		read = sizes.bits && all > read ? all : read;
 	}
@@ -337,7 +356,7 @@ rql_status rql_host_join_run(const struct rql_host_join *join, struct rql_host_r
 	const uint64_t limit = limit_of(join);
 	if (!rql_host_sizes_choose(join, join->devices[0], limit, &run.sizes))
 		return limit_reached(join->devices[0], rql_host_sizes_bytes(join, join->devices[0], &run.sizes), limit, err);
-	RQL_TRY(rql_host_memory_new(join->host_limit, join->folder, &run.memory, err));
+	RQL_TRY(rql_host_memory_new(join->host_limit, join->folder, join->file_limit, &run.memory, err));
 	pthread_mutex_init(&run.sink_lock, NULL);
 	pthread_mutex_init(&run.error_lock, NULL);
 	rql_status status = run.sizes.bits ? partition_sides(&run, report, err) : RQL_OK;

@@ -33,6 +33,7 @@ struct rql_host_side {
 	rql_status (*next)(void *state, struct rql_device *device, struct rql_host_piece *piece, struct rql_error *err);
 	bool in_place; /* all lie where they are: the spans are NULL before */
 	void *state;
+	struct rql_host_source source; /* the same rows, where they are partitioned on the CPU; may be left out */
 };
 
 struct rql_host_join {
@@ -46,6 +47,7 @@ struct rql_host_join {
 	uint64_t device_limit; /* bytes of each device's memory; 0: what can be had */
 	uint64_t host_limit;   /* of partitions in the host's memory; 0: any */
 	const char *folder;    /* for what goes beyond; NULL: nothing may */
+	uint64_t file_limit;   /* bytes that may be written there; 0: any */
 	uint64_t piece_rows;   /* at most; 0: chosen */
 	/* The result: the build side's columns (not of SEMI and ANTI), then the probe side's. `room` gives memory of the
 	 * caller's on that device for piece->rows rows, in place of the join's own, and may be left out; of a piece that was too

@@ -18,7 +18,7 @@
 #define FULL_SHARE 2u   /* the same, for full blocks. What is left has the first blocks of four stores: two passes */
 
 struct rql_host_memory {
-	uint64_t limit;
+	uint64_t limit, file_limit;
 	_Atomic uint64_t used, peak;
 	pthread_mutex_t lock; /* of `spill` being made */
 	struct rql_spill *_Atomic spill;
@@ -42,6 +42,7 @@ struct scratch {
 	uint32_t *place;
 	uint32_t *starts; /* [2^bits + 1] */
 	uint8_t *ordered; /* [chunk_rows] of each column, one after the other */
+	uint8_t *taken;   /* the same, of a chunk of a source; NULL until there is one */
 };
 
 struct rql_host_store {
@@ -65,7 +66,8 @@ uint64_t rql_host_row_bytes(const struct rql_host_shape *shape)
 
 /* ---- memory ---- */
 
-rql_status rql_host_memory_new(uint64_t limit, const char *folder, struct rql_host_memory **out, struct rql_error *err)
+rql_status rql_host_memory_new(uint64_t limit, const char *folder, uint64_t file_limit, struct rql_host_memory **out,
+                               struct rql_error *err)
 {
 	struct rql_host_memory *memory = calloc(1, sizeof(*memory));
 	if (!memory || (folder && !(memory->folder = strdup(folder)))) {
@@ -73,6 +75,7 @@ rql_status rql_host_memory_new(uint64_t limit, const char *folder, struct rql_ho
 		return rql_error_memory(err, sizeof(*memory), "partitions in the host's memory");
 	}
 	memory->limit = limit;
+	memory->file_limit = file_limit;
 	pthread_mutex_init(&memory->lock, NULL);
 	*out = memory;
 	return RQL_OK;
@@ -136,7 +139,7 @@ static void choose_blocks(struct rql_host_store *store)
 	if (!store->block_rows)
 		store->block_rows = BLOCK_ROWS_LEAST;
 	store->block_bytes = store->block_rows * row;
-	store->chunk_rows = CHUNK_BYTES / row < CHUNK_ROWS ? CHUNK_BYTES / row / 16 * 16 : CHUNK_ROWS;
+	store->chunk_rows = CHUNK_BYTES / row < CHUNK_ROWS ? CHUNK_BYTES / row / 64 * 64 : CHUNK_ROWS;
 	store->column_count = shape->column_count + 1;
 	for (uint32_t i = 0; i < store->column_count; i++) {
 		store->column_bytes[i] = (i ? shape->column_bits[i - 1] : shape->key_bits) / 8;
@@ -209,6 +212,7 @@ void rql_host_store_free(struct rql_host_store *store)
 		free(store->scratch[i].place);
 		free(store->scratch[i].starts);
 		free(store->scratch[i].ordered);
+		free(store->scratch[i].taken);
 	}
 	for (uint64_t p = 0; p < UINT64_C(1) << store->spec.bits; p++) {
 		rql_host_store_drop(store, p);
@@ -238,6 +242,9 @@ static rql_status memory_for_block(struct rql_host_store *store, struct part *p,
 			                     "that they may have, and there is no folder for temporary files",
 			                     (unsigned long long)memory->limit);
 		RQL_TRY(spill_of(memory, &spill, err));
+		if (memory->file_limit && rql_spill_bytes(spill) + store->block_bytes > memory->file_limit)
+			return rql_error_set(err, RQL_ERROR_LIMIT, "the partitions of a join take more than the %llu bytes that a temporary "
+			                     "file may have (max_temp_directory_size)", (unsigned long long)memory->file_limit);
 		RQL_TRY(rql_spill_write(spill, last->memory, store->block_bytes, &last->at, err));
 		*out = last->memory;
 		last->memory = NULL;
@@ -271,6 +278,8 @@ static rql_status add_block(struct rql_host_store *store, struct part *p, struct
 struct adding {
 	struct rql_host_store *store;
 	const struct rql_host_rows *rows;
+	const struct rql_host_source *source; /* NULL: `rows` lie in memory */
+	uint64_t first, end;                  /* of its rows */
 	pthread_mutex_t lock; /* of what follows */
 	rql_status status;
 	struct rql_error *err;
@@ -299,9 +308,14 @@ static void digits_64(const uint64_t *restrict keys, uint32_t count, uint32_t le
 }
 
 /* Of a chunk in the order of partitions. */
+static uint64_t column_in_chunk(const struct rql_host_store *store, uint32_t column)
+{
+	return store->column_at[column] / store->block_rows * store->chunk_rows;
+}
+
 static uint8_t *ordered_column(const struct rql_host_store *store, const struct scratch *s, uint32_t column)
 {
-	return s->ordered + store->column_at[column] / store->block_rows * store->chunk_rows;
+	return s->ordered + column_in_chunk(store, column);
 }
 
 /* Each row's place in the order of partitions, in place of its digit. */
@@ -390,20 +404,52 @@ static rql_status append_chunk(struct rql_host_store *store, const struct scratc
 	return RQL_OK;
 }
 
+/* A chunk's rows as they lie in memory. */
+static struct rql_host_rows rows_of_chunk(const struct adding *a, uint64_t index)
+{
+	const struct rql_host_store *store = a->store;
+	const uint64_t first = index * store->chunk_rows, left = a->rows->count - first;
+	struct rql_host_rows rows = {.count = left < store->chunk_rows ? left : store->chunk_rows};
+	rows.keys = (uint8_t *)a->rows->keys + first * store->column_bytes[0];
+	for (uint32_t c = 1; c < store->column_count; c++)
+		rows.columns[c - 1] = (uint8_t *)a->rows->columns[c - 1] + first * store->column_bytes[c];
+	return rows;
+}
+
+static rql_status take_chunk(const struct adding *a, struct scratch *s, uint64_t index, struct rql_host_rows *rows,
+                             struct rql_error *err)
+{
+	const struct rql_host_store *store = a->store;
+	const uint64_t first = a->first + index * store->chunk_rows, left = a->end - first;
+	if (!s->taken && !(s->taken = malloc(store->chunk_rows * rql_host_row_bytes(&store->spec.shape))))
+		return rql_error_memory(err, CHUNK_BYTES, "a chunk of a partition");
+	rows->count = left < store->chunk_rows ? left : store->chunk_rows;
+	rows->keys = s->taken;
+	for (uint32_t c = 1; c < store->column_count; c++)
+		rows->columns[c - 1] = s->taken + column_in_chunk(store, c);
+	a->source->read(a->source->state, first, rows);
+	return RQL_OK;
+}
+
 static void add_chunk(void *state, uint64_t index, unsigned worker)
 {
 	struct adding *a = state;
 	struct rql_host_store *store = a->store;
-	const struct scratch *s = &store->scratch[worker];
-	const uint64_t first = index * store->chunk_rows, left = a->rows->count - first;
-	const uint32_t count = (uint32_t)(left < store->chunk_rows ? left : store->chunk_rows);
+	struct scratch *s = &store->scratch[worker];
+	struct rql_host_rows rows = {0};
 	struct rql_error err = {0};
-	place_rows(store, s, (const uint8_t *)a->rows->keys + first * store->column_bytes[0], count);
-	for (uint32_t c = 0; c < store->column_count; c++) {
-		const uint8_t *from = c ? a->rows->columns[c - 1] : a->rows->keys;
-		order_column(s, from + first * store->column_bytes[c], store->column_bytes[c], count, ordered_column(store, s, c));
+	rql_status status = RQL_OK;
+	if (a->source)
+		status = take_chunk(a, s, index, &rows, &err);
+	else
+		rows = rows_of_chunk(a, index);
+	if (status == RQL_OK && rows.count) {
+		const uint32_t count = (uint32_t)rows.count;
+		place_rows(store, s, rows.keys, count);
+		for (uint32_t c = 0; c < store->column_count; c++)
+			order_column(s, c ? rows.columns[c - 1] : rows.keys, store->column_bytes[c], count, ordered_column(store, s, c));
+		status = append_chunk(store, s, index, &err);
 	}
-	const rql_status status = append_chunk(store, s, index, &err);
 	if (status != RQL_OK)
 		keep_error(a, status, &err);
 	rql_error_clear(&err);
@@ -414,6 +460,16 @@ rql_status rql_host_store_add(struct rql_host_store *store, const struct rql_hos
 	struct adding a = {.store = store, .rows = rows, .status = RQL_OK, .err = err};
 	pthread_mutex_init(&a.lock, NULL);
 	rql_pool_each(store->spec.pool, rql_div_up(rows->count, store->chunk_rows), add_chunk, &a);
+	pthread_mutex_destroy(&a.lock);
+	return a.status;
+}
+
+rql_status rql_host_store_take(struct rql_host_store *store, const struct rql_host_source *source, uint64_t first,
+                               uint64_t end, struct rql_error *err)
+{
+	struct adding a = {.store = store, .source = source, .first = first, .end = end, .status = RQL_OK, .err = err};
+	pthread_mutex_init(&a.lock, NULL);
+	rql_pool_each(store->spec.pool, rql_div_up(end - first, store->chunk_rows), add_chunk, &a);
 	pthread_mutex_destroy(&a.lock);
 	return a.status;
 }

@@ -29,8 +29,8 @@ struct rql_host_rows {
 /* What several stores share. */
 struct rql_host_memory;
 /* limit: bytes of blocks that stay in memory; 0: all. folder: of the temporary file; NULL: there is none, and more than
- * the limit is RQL_ERROR_LIMIT. */
-rql_status rql_host_memory_new(uint64_t limit, const char *folder, struct rql_host_memory **out,
+ * the limit is RQL_ERROR_LIMIT. So is more than file_limit in the file; 0: any. */
+rql_status rql_host_memory_new(uint64_t limit, const char *folder, uint64_t file_limit, struct rql_host_memory **out,
                                struct rql_error *err) RQL_MUST_CHECK;
 void rql_host_memory_free(struct rql_host_memory *memory);
 uint64_t rql_host_memory_peak(const struct rql_host_memory *memory);
@@ -47,7 +47,19 @@ struct rql_host_store_spec {
 rql_status rql_host_store_new(const struct rql_host_store_spec *spec, struct rql_host_store **out,
                               struct rql_error *err) RQL_MUST_CHECK;
 void rql_host_store_free(struct rql_host_store *store);
-/* By one thread at a time, on the pool's threads. */
+/* Rows that any thread may ask for, in any order. */
+struct rql_host_source {
+	/* Of the rows [first, first + rows->count) those that may have a partner, to where `rows` points; rows->count becomes
+	 * their number. first is a multiple of 64. NULL: there is no source. */
+	void (*read)(void *state, uint64_t first, struct rql_host_rows *rows);
+	void *state;
+	uint64_t rows; /* that can be asked for */
+};
+/* Rows [first, end) of the source, each read into a core's cache and put into order there. By one thread at a time, on the
+ * pool's threads. first is a multiple of 64. */
+rql_status rql_host_store_take(struct rql_host_store *store, const struct rql_host_source *source, uint64_t first,
+                               uint64_t end, struct rql_error *err) RQL_MUST_CHECK;
+/* The same of rows that lie in memory. */
 rql_status rql_host_store_add(struct rql_host_store *store, const struct rql_host_rows *rows,
                               struct rql_error *err) RQL_MUST_CHECK;
 uint64_t rql_host_store_rows(const struct rql_host_store *store, uint64_t part);
