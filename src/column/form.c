@@ -1,6 +1,7 @@
 /* Snapshots without segments: the description of rows that lie on a device. */
 #include "column/form.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,6 +76,10 @@ static rql_status describe(struct rql_store_state *state, const struct rql_form_
 		columns[c] = spec->columns[c].of;
 		columns[c].nulls = spec->columns[c].nullable ? spec->rows : 0;
 		columns[c].bytes = 0;
+		if (columns[c].kind == RQL_STORE_REAL && columns[c].real_least == 0 && columns[c].real_greatest == 0) {
+			columns[c].real_least = -HUGE_VAL; /* nobody said */
+			columns[c].real_greatest = (double)NAN;
+		}
 		if (spec->columns[c].nullable && columns[c].kind == RQL_STORE_CODED && !columns[c].dimension->has_null)
 			RQL_TRY(with_null(state, columns[c].dimension, &columns[c].dimension, err));
 		if (!rql_form_bits(&columns[c]))

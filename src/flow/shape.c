@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "column/form.h"
 #include "flow/rowset.h"
 
 struct shaping {
@@ -245,6 +246,33 @@ static rql_status reals_of_key(struct shaping *s, const struct rql_slot *slot, s
 	return RQL_OK;
 }
 
+static uint64_t code_of(const struct rql_port *answer, const struct rql_slot *key, uint64_t group)
+{
+	return key->wide ? answer->wide_keys[key->key][group] : answer->keys[key->key][group];
+}
+
+static rql_status join_halves(struct shaping *s, const struct rql_slot *slot, struct rql_vector *v)
+{
+	const uint64_t n = s->answer->group_count;
+	const struct rql_slot *upper = &slot->halves[0], *lower = &slot->halves[1];
+	rql_int128 *integer = RQL_NEW_ARRAY(s->arena, rql_int128, n + 1);
+	uint64_t *valid = RQL_NEW_ARRAY(s->arena, uint64_t, n / 64 + 1);
+	if (!integer || !valid)
+		return out_of_memory(s);
+	for (uint64_t g = 0; g < n; g++) {
+		const uint64_t code = code_of(s->answer, upper, g);
+		if (code == rql_slot_null_code(upper))
+			continue;
+		integer[g] = ((rql_int128)upper->least + (rql_int128)code) * ((rql_int128)1 << RQL_FORM_LOW_BITS) +
+		             lower->least + (rql_int128)code_of(s->answer, lower, g);
+		valid[g >> 6] |= UINT64_C(1) << (g & 63);
+	}
+	v->kind = RQL_VECTOR_INTEGER;
+	v->integer = integer;
+	v->valid = valid;
+	return RQL_OK;
+}
+
 static rql_status shape(struct shaping *s, const struct rql_slot *slot, struct rql_vector *v)
 {
 	*v = (struct rql_vector){.type = slot->type};
@@ -263,6 +291,8 @@ static rql_status shape(struct shaping *s, const struct rql_slot *slot, struct r
 		v->ordered = slot->ordered;
 		v->rank = slot->ordered ? slot->key + 1 : 0;
 		return RQL_OK;
+	case RQL_SLOT_KEY_HALVES:
+		return join_halves(s, slot, v);
 	case RQL_SLOT_COUNT:
 		v->kind = RQL_VECTOR_INTEGER;
 		v->integer = s->answer->aggs[slot->count].integer;

@@ -7,6 +7,7 @@
 
 enum rql_slot_kind {
 	RQL_SLOT_KEY,   /* values[key code] of group key `key`; without values, least + key code, NULL for null_key (null_wide) */
+	RQL_SLOT_KEY_HALVES, /* halves[0] << RQL_FORM_LOW_BITS | halves[1], both KEYs of integers, and NULL together */
 	RQL_SLOT_COUNT, /* aggregate `count` */
 	RQL_SLOT_SUM,   /* sum of coefficient * aggregate over terms; NULL when the first term's aggregate is not valid */
 	RQL_SLOT_AVG,   /* SUM divided by aggregate `count` and by 10^scale; DOUBLE */
@@ -40,6 +41,7 @@ struct rql_slot {
 	uint64_t null_wide;              /* UINT64_MAX: never NULL */
 	bool of_real;                    /* KEY without values: codes of reals (rql_group_key.real) */
 	bool ordered;                    /* KEY: the values ascend with the codes, NULL last */
+	const struct rql_slot *halves;   /* KEY_HALVES: two */
 	struct rql_expr *of;             /* KEY_*: the argument, over one dimension, by which the method groups as well; */
 	const uint32_t *key_of_code;     /* its entry of values for each code of that dimension, NULL: the code itself */
 	uint32_t key_count;

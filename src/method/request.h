@@ -257,6 +257,9 @@ struct rql_wanted_groups {
 	bool descending, nulls_first;
 };
 
+/* Of an integer that is two columns of a form (column/form.h). */
+enum rql_half { RQL_HALF_NONE, RQL_HALF_UPPER, RQL_HALF_LOWER };
+
 /* A column of the form that groups are given in, where COLUMNS of groups are wanted. NULL is a key's null_key, and of an
  * aggregate other than a count what no value was in. An average is the quotient of two aggregates as C computes it: of a sum
  * of reals in double, of integers in long double, `narrow` ones in double, too. */
@@ -269,7 +272,7 @@ struct rql_group_output {
 	uint32_t count;
 	/* A half of a sum of integers (column/form.h), of `index` alone, or as the upper half of `lower`, plus 1: both are
 	 * NULL in the same groups. */
-	enum rql_group_half { RQL_GROUP_WHOLE, RQL_GROUP_UPPER, RQL_GROUP_LOWER } half;
+	enum rql_half half;
 	uint32_t lower;
 	/* A key: the form's code for each key code, or of integers the distance from the column's least; NULL: the key code. */
 	const uint32_t *number_of_key;
@@ -290,6 +293,7 @@ struct rql_output {
 	 * where one of them is NULL and has no key code for it. */
 	uint32_t part_count;
 	const struct rql_group_key *parts;
+	enum rql_half half; /* COLUMNS, of integers of 64 bits: this half of the source is meant */
 	/* COLUMNS, of reals: values that the host calls equal have one field, -0 that of 0 and every NaN that of one: a join's
 	 * key. */
 	bool canonical;

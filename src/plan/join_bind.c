@@ -111,7 +111,7 @@ rql_status rql_join_describe(struct rql_join_graph *g, const struct rql_request 
                              struct rql_form_column *out)
 {
 	RQL_TRY(rql_join_describe_any(g, request, output, out));
-	return out->of.low ? refuse(g, "a sum that may take more than 64 bits is a key, or of a UNION ALL") : RQL_OK;
+	return out->of.low ? refuse(g, "a condition beyond the keys reads a sum that may take more than 64 bits") : RQL_OK;
 }
 
 /* ---- keys ---- */
@@ -214,6 +214,66 @@ static rql_status bind_real_key(struct rql_join_graph *g, const struct rql_join_
 	return RQL_OK;
 }
 
+/* Column `column` of the side becomes that half of its number; `whole` is as it was. */
+static rql_status halve_side(struct rql_join_graph *g, const struct key_side *whole, enum rql_half half,
+                             struct key_side *out, struct rql_output *output)
+{
+	const uint32_t low = whole->column.of.low;
+	struct rql_form_column halves[2] = {whole->column};
+	*out = *whole;
+	*output = whole->r->request.outputs[whole->output];
+	output->type = rql_type_simple(RQL_TYPE_BIGINT);
+	if (!low) {
+		if (!rql_form_halve(whole->column.of.least, whole->column.of.greatest, 0, halves))
+			return refuse(g, "a key takes more than 94 bits");
+		out->column = halves[half == RQL_HALF_LOWER];
+		out->column.of.low = 0;
+		output->half = half;
+		return RQL_OK;
+	}
+	output->source.index = half == RQL_HALF_LOWER ? low - 1 : output->source.index;
+	const char *why = rql_request_describe(&whole->r->request, &output->source, &out->column);
+	out->column.of.low = 0;
+	return why ? refuse(g, why) : RQL_OK;
+}
+
+/* Both sides' halves have one range; columns[s]: where they are in the form. */
+static rql_status put_halves(struct rql_join_graph *g, const struct key_side sides[2], enum rql_half half,
+                             uint32_t *const columns[2])
+{
+	struct key_side halves[2];
+	struct rql_output outputs[2];
+	for (uint32_t s = 0; s < 2; s++)
+		RQL_TRY(halve_side(g, &sides[s], half, &halves[s], &outputs[s]));
+	(void)share_column(&halves[0], &halves[1]);
+	for (uint32_t s = 0; s < 2; s++)
+		RQL_TRY(put_key(g, &halves[s], &outputs[s], columns[s]));
+	return RQL_OK;
+}
+
+/* Numbers that are two columns on a side: the lower halves are the key, which few others share, and the upper ones have
+ * to be the same. */
+static rql_status bind_halves_key(struct rql_join_graph *g, struct rql_join_step *step,
+                                  struct key_side sides[2][RQL_JOIN_KEYS], uint32_t *const columns[2])
+{
+	const struct key_side key[2] = {sides[0][0], sides[1][0]};
+	const struct rql_output *of[] = {&key[0].r->request.outputs[key[0].output], &key[1].r->request.outputs[key[1].output]};
+	if (step->key_count > 1 || step->keys[0].null_safe || step->mark || step->not_in)
+		return refuse(g, "a sum that may take more than 64 bits is one of several keys, or has to tell NULL from others");
+	if (step->condition_count == RQL_PAIR_CONDITIONS)
+		return refuse(g, "a sum that may take more than 64 bits is a key beside 4 conditions");
+	if (!rql_type_equal(of[0]->type, of[1]->type) || key[0].column.of.kind != RQL_STORE_INTEGER ||
+	    key[1].column.of.kind != RQL_STORE_INTEGER)
+		return refuse(g, "the types of a key's two sides differ");
+	struct rql_join_test_of *upper = &step->conditions[step->condition_count++];
+	*upper = (struct rql_join_test_of){.test = RQL_PAIR_EQ,
+	                                   .relation = step->owner,
+	                                   .outer = step->keys[0].outer,
+	                                   .inner = step->keys[0].inner};
+	RQL_TRY(put_halves(g, key, RQL_HALF_UPPER, (uint32_t *const[]){&upper->outer_column, &upper->inner_column}));
+	return put_halves(g, key, RQL_HALF_LOWER, columns);
+}
+
 static rql_status bind_key(struct rql_join_graph *g, struct rql_join_step *step)
 {
 	struct key_side sides[2][RQL_JOIN_KEYS];
@@ -221,6 +281,7 @@ static rql_status bind_key(struct rql_join_graph *g, struct rql_join_step *step)
 	struct rql_join_relation *of[] = {&g->relations[step->owner], &g->relations[step->relation]};
 	uint32_t *columns[] = {&step->outer_column, &step->inner_column}, n = step->key_count;
 	bool nullable = g->relations[step->owner].side; /* of which some rows have no match */
+	bool halves = false;
 	rql_int128 numbers = 1;
 	for (uint32_t s = 0; s < 2; s++) {
 		if (!(parts[s] = RQL_NEW_ARRAY(g->p->arena, struct rql_group_key, n)))
@@ -228,13 +289,16 @@ static rql_status bind_key(struct rql_join_graph *g, struct rql_join_step *step)
 		for (uint32_t k = 0; k < n; k++) {
 			sides[s][k] = (struct key_side){
 				.r = of[s], .output = s ? step->keys[k].inner_output : step->keys[k].outer_output};
-			RQL_TRY(rql_join_describe(g, &of[s]->request, sides[s][k].output, &sides[s][k].column));
+			RQL_TRY(rql_join_describe_any(g, &of[s]->request, sides[s][k].output, &sides[s][k].column));
+			halves |= sides[s][k].column.of.low != 0;
 			nullable |= sides[s][k].column.nullable;
 			if (rql_join_can_fail(&of[s]->request, &of[s]->request.outputs[sides[s][k].output].source))
 				return refuse(g, "a key can raise an error in some row");
 		}
 	}
 	step->not_in = step->not_in && nullable;
+	if (halves)
+		return bind_halves_key(g, step, sides, columns);
 	for (uint32_t k = 0; k < n; k++) {
 		struct rql_store_column *a = &sides[0][k].column.of, *b = &sides[1][k].column.of;
 		if (a->kind != b->kind || !rql_type_equal(a->type, b->type))
@@ -388,10 +452,10 @@ static rql_status bind_condition(struct rql_join_graph *g, struct rql_join_step 
 
 /* ---- the whole ---- */
 
-/* How far those columns of a relation move that keys are made of. */
+/* How far those columns of a relation move that keys are made of: beyond all that there may be of its form. */
 static uint32_t moved(const struct rql_join_relation *r)
 {
-	return r->outputs.count;
+	return 2 * r->outputs.count;
 }
 
 /* The lower halves of columns behind these. */
@@ -414,10 +478,9 @@ static rql_status add_lows(struct rql_join_graph *g, struct rql_join_relation *r
 	return RQL_OK;
 }
 
-/* Keys take the places of outputs that are keys' columns: there are no more keys than those, and each is read before. */
 static rql_status open_form(struct rql_join_graph *g, struct rql_join_relation *r)
 {
-	const uint32_t columns = r->columns.count, keys = r->outputs.count - columns, most = 2 * (columns + keys) + columns;
+	const uint32_t columns = r->columns.count, keys = r->outputs.count - columns, most = moved(r) + columns + keys;
 	struct rql_output *outputs = RQL_NEW_ARRAY(g->p->arena, struct rql_output, most + 1u);
 	r->form = RQL_NEW_ARRAY(g->p->arena, struct rql_form_column, most + 1u);
 	if (!r->form || !outputs)
@@ -450,8 +513,9 @@ rql_status rql_join_bind(struct rql_join_graph *g)
 			key->outer_output += moved(owner);
 			key->inner_output += moved(own);
 		}
+		const uint32_t conditions = g->steps[s].condition_count; /* a key may need one more */
 		RQL_TRY(bind_key(g, &g->steps[s]));
-		for (uint32_t k = 0; k < g->steps[s].condition_count; k++) {
+		for (uint32_t k = 0; k < conditions; k++) {
 			struct rql_join_test_of *c = &g->steps[s].conditions[k];
 			const struct rql_join_relation *outer = &g->relations[c->relation], *inner = &g->relations[g->steps[s].relation];
 			c->outer_output += moved(outer);

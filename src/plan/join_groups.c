@@ -10,7 +10,7 @@
 
 struct forming {
 	struct rql_arena *arena;
-	const struct rql_request *request;
+	struct rql_request *request;
 	struct rql_form_column *columns; /* of the slots, then the lower halves of some */
 	struct rql_group_output *outputs;
 	uint32_t count;
@@ -108,12 +108,33 @@ static rql_status coded_key(struct forming *f, const struct rql_group_key *key, 
 	return RQL_OK;
 }
 
+/* A group has all reals that are equal, of which the host shows one that there is: its least, so that -0.0 keeps its
+ * sign. */
+static rql_status real_key(struct forming *f, const struct rql_group_key *key, struct rql_form_column *column,
+                           struct rql_group_output *out)
+{
+	struct rql_agg *aggs = RQL_NEW_ARRAY(f->arena, struct rql_agg, f->request->agg_count + 1u);
+	if (!aggs)
+		return out_of_memory(f);
+	if (f->request->agg_count)
+		memcpy(aggs, f->request->aggs, f->request->agg_count * sizeof *aggs);
+	out->index = f->request->agg_count++;
+	aggs[out->index] = (struct rql_agg){.kind = RQL_AGG_MIN, .source = key->source};
+	f->request->aggs = aggs;
+	if (key->source.kind == RQL_SOURCE_COLUMN)
+		column->of = f->request->snapshot->columns[key->source.index];
+	column->of.kind = RQL_STORE_REAL;
+	column->of.has_total = false;
+	column->nullable = true;
+	return RQL_OK;
+}
+
 static rql_status key_column(struct forming *f, const struct rql_slot *slot, struct rql_form_column *column,
                              struct rql_group_output *out)
 {
 	const struct rql_group_key *key = &f->request->groups[slot->key];
 	if (slot->of_real)
-		return refuse(f, "a key is a real number");
+		return real_key(f, key, column, out);
 	out->of_key = true;
 	out->index = slot->key;
 	if (slot->values)
@@ -125,6 +146,25 @@ static rql_status key_column(struct forming *f, const struct rql_slot *slot, str
 	column->of.least = slot->least;
 	column->of.greatest = slot->least + keys - 1 - column->nullable;
 	return RQL_OK;
+}
+
+/* Two columns, the second one behind all others. */
+static rql_status halves_key(struct forming *f, const struct rql_slot *slot, uint32_t column)
+{
+	const struct rql_slot *halves = slot->halves;
+	const uint32_t at[2] = {column, f->count++};
+	f->columns[at[1]].of = (struct rql_store_column){.name = f->columns[column].of.name, .type = halves[1].type};
+	f->columns[at[0]].of.type = halves[0].type;
+	for (uint32_t h = 0; h < 2; h++)
+		RQL_TRY(key_column(f, &halves[h], &f->columns[at[h]], &f->outputs[at[h]]));
+	f->columns[at[0]].of.low = at[1] + 1;
+	return RQL_OK;
+}
+
+static rql_status any_key(struct forming *f, const struct rql_slot *slot, uint32_t column)
+{
+	return slot->kind == RQL_SLOT_KEY ? key_column(f, slot, &f->columns[column], &f->outputs[column])
+	                                  : halves_key(f, slot, column);
 }
 
 /* ---- aggregates ---- */
@@ -184,10 +224,10 @@ static rql_status halve(struct forming *f, struct rql_form_column *column, struc
 	if (!rql_form_halve(least, greatest, f->count, halves))
 		return refuse(f, "a sum may take more than 94 bits");
 	*column = halves[0];
-	out->half = RQL_GROUP_UPPER;
+	out->half = RQL_HALF_UPPER;
 	f->columns[f->count] = halves[1];
 	f->outputs[f->count] = *out;
-	f->outputs[f->count++].half = RQL_GROUP_LOWER;
+	f->outputs[f->count++].half = RQL_HALF_LOWER;
 	return RQL_OK;
 }
 
@@ -316,8 +356,9 @@ rql_status rql_join_groups_form(struct rql_arena *arena, const struct rql_slot *
 	for (uint32_t i = 0; i < count; i++) {
 		f.columns[i].of = (struct rql_store_column){.name = "group", .type = slots[i].type};
 		f.outputs[i].null_key = UINT64_MAX;
-		RQL_TRY(slots[i].kind == RQL_SLOT_KEY ? key_column(&f, &slots[i], &f.columns[i], &f.outputs[i])
-		                                      : agg_column(&f, &slots[i], &f.columns[i], &f.outputs[i]));
+		RQL_TRY(slots[i].kind == RQL_SLOT_KEY || slots[i].kind == RQL_SLOT_KEY_HALVES
+		            ? any_key(&f, &slots[i], i)
+		            : agg_column(&f, &slots[i], &f.columns[i], &f.outputs[i]));
 	}
 	const struct rql_form_spec spec = {.rows = request->snapshot->rows,
 	                                   .column_count = f.count,

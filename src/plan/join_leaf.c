@@ -305,9 +305,9 @@ static bool keep_columns(const struct building *b, const struct chain *outer, co
 	return true;
 }
 
-/* The step's conditions, by columns of both chains. */
+/* The step's conditions, by columns of both chains. swap: the outer one is built from; then all are equalities. */
 static rql_status add_conditions(struct building *b, const struct rql_join_step *step, const struct chain *outer,
-                                 const struct chain *inner, struct rql_pair *pair)
+                                 const struct chain *inner, bool swap, struct rql_pair *pair)
 {
 	for (uint32_t i = 0; i < step->condition_count; i++) {
 		const struct rql_join_test_of *c = &step->conditions[i];
@@ -319,6 +319,11 @@ static rql_status add_conditions(struct building *b, const struct rql_join_step 
 			.build = c->inner ? find_column(inner, step->relation, c->inner_column) : RQL_PAIR_TRUE};
 		if (to->probe == RQL_NONE || to->build == RQL_NONE)
 			return rql_error_set(b->g->err, RQL_ERROR_INTERNAL, "what a join's condition reads is not among its columns");
+		const uint32_t probe = to->probe;
+		if (swap) {
+			to->probe = to->build;
+			to->build = probe;
+		}
 	}
 	return RQL_OK;
 }
@@ -410,7 +415,7 @@ static rql_status join(struct building *b, const struct rql_join_step *step, str
 	                        .probe_key = swap ? inner_key : outer_key,
 	                        .build_key = swap ? outer_key : inner_key,
 	                        .columns = columns};
-	RQL_TRY(add_conditions(b, step, outer, inner, &pair));
+	RQL_TRY(add_conditions(b, step, outer, inner, swap, &pair));
 	if (!columns || !keep_columns(b, outer, probe, build, step, pair.probe_key,
 	                              step->mark ? step->relation : RQL_NONE, &next, columns))
 		return out_of_memory(g);

@@ -43,15 +43,58 @@ static rql_status bind_branch(struct uniting *u, struct rql_join_graph *g)
 	*b = (struct branch){.g = g};
 	RQL_TRY(rql_join_bind_branch(g, u->device, &b->request, &b->from));
 	const uint32_t n = b->request.output_count;
-	b->outputs = RQL_NEW_ARRAY(arena, struct rql_output, n + 1u);
-	b->form = RQL_NEW_ARRAY(arena, struct rql_form_column, n + 1u);
+	b->outputs = RQL_NEW_ARRAY(arena, struct rql_output, 2 * n + 1u);
+	b->form = RQL_NEW_ARRAY(arena, struct rql_form_column, 2 * n + 1u);
 	if (!b->outputs || !b->form)
 		return out_of_memory(u);
 	if (n)
 		memcpy(b->outputs, b->request.outputs, n * sizeof *b->outputs);
 	for (uint32_t c = 0; c < n; c++)
-		RQL_TRY(rql_join_describe(g, &b->request, c, &b->form[c]));
+		RQL_TRY(rql_join_describe_any(g, &b->request, c, &b->form[c]));
 	u->column_count = n;
+	return RQL_OK;
+}
+
+/* ---- halves ---- */
+
+/* Column c is the upper half, and `lower` the other one: of a number that is two columns already, or of one that is
+ * whole. */
+static rql_status halve_output(struct uniting *u, struct branch *b, uint32_t c, uint32_t lower)
+{
+	struct rql_form_column halves[2] = {b->form[c]};
+	const uint32_t low = b->form[c].of.low;
+	if (b->form[c].of.kind != RQL_STORE_INTEGER)
+		return refuse(u, "a column that is a number in one and a code in another");
+	b->outputs[c].type = rql_type_simple(RQL_TYPE_BIGINT);
+	b->outputs[lower] = b->outputs[c];
+	if (low) {
+		b->outputs[lower].source.index = low - 1;
+		RQL_TRY(rql_join_describe_any(b->g, &(struct rql_request){.snapshot = b->request.snapshot, .outputs = b->outputs},
+		                              lower, &b->form[lower]));
+		b->form[c].of.low = lower + 1;
+		return RQL_OK;
+	}
+	if (!rql_form_halve(halves[0].of.least, halves[0].of.greatest, lower, halves))
+		return refuse(u, "a number of more than 94 bits");
+	b->form[c] = halves[0];
+	b->form[lower] = halves[1];
+	b->outputs[c].half = RQL_HALF_UPPER;
+	b->outputs[lower].half = RQL_HALF_LOWER;
+	return RQL_OK;
+}
+
+/* A number that is two columns in one branch is so in all: the lower halves lie behind all columns. */
+static rql_status halve_columns(struct uniting *u)
+{
+	const uint32_t columns = u->column_count;
+	for (uint32_t c = 0; c < columns; c++) {
+		bool halves = false;
+		for (uint32_t b = 0; b < u->count; b++)
+			halves |= u->branches[b].form[c].of.low != 0;
+		for (uint32_t b = 0; b < u->count && halves; b++)
+			RQL_TRY(halve_output(u, &u->branches[b], c, u->column_count));
+		u->column_count += halves;
+	}
 	return RQL_OK;
 }
 
@@ -201,6 +244,7 @@ static rql_status open_branch(struct uniting *u, struct branch *b, struct rql_co
 	request.wants = RQL_PORT_COLUMNS;
 	request.gives = out->form;
 	request.outputs = b->outputs;
+	request.output_count = u->column_count;
 	request.order_count = 0;
 	request.limit = UINT64_MAX;
 	request.budget = NULL;
@@ -245,6 +289,8 @@ rql_status rql_join_open_union(struct rql_join_graph *first, struct rql_device *
 	rql_status status = RQL_OK;
 	for (struct rql_join_graph *g = first; g && status == RQL_OK; g = g->next)
 		status = bind_branch(&u, g);
+	if (status == RQL_OK)
+		status = halve_columns(&u);
 	if (status == RQL_OK && !(u.form = RQL_NEW_ARRAY(first->p->arena, struct rql_form_column, u.column_count + 1u)))
 		status = out_of_memory(&u);
 	for (uint32_t c = 0; c < u.column_count && status == RQL_OK; c++)

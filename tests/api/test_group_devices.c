@@ -39,6 +39,7 @@ static void answers(void **state)
 		"SELECT id6, sum(v1) s FROM x GROUP BY id6 HAVING sum(v1) > 30 ORDER BY s DESC, id6 LIMIT 7",
 		"SELECT far, sum(v1), min(v3) FROM x GROUP BY far ORDER BY far",
 		"SELECT id6, sum(v1) FROM x WHERE v1 > 100 GROUP BY id6",
+		"SELECT id6, sum(wide), count(wide), avg(wide) FROM x GROUP BY id6 ORDER BY ALL", /* of all 2^64 values */
 	};
 	struct session s;
 	(void)state;
@@ -50,13 +51,14 @@ static void answers(void **state)
 	    "'id' || (hash(i * 5) % 30000) id3, (hash(i * 7) % 50)::INTEGER id4, (hash(i * 9) % 50)::INTEGER id5, "
 	    "(hash(i * 11) % 20000)::INTEGER id6, (hash(i * 13) % 5 + 1)::INTEGER v1, (hash(i * 17) % 15)::INTEGER v2, "
 	    "(hash(i * 19) % 1000 / 8.0)::DOUBLE v3, (hash(i * 23) % 9000)::BIGINT n, "
-	    "(hash(i * 29) % 1000000000000)::BIGINT - 5 far FROM range(12000) r(i)");
+	    "(hash(i * 29) % 1000000000000)::BIGINT - 5 far, CASE i % 4 WHEN 0 THEN 9223372036854775807 WHEN 1 THEN -9223372036854775808 WHEN 2 "
+	    "THEN NULL ELSE (hash(i)::HUGEINT - 9223372036854775808) END::BIGINT wide FROM range(12000) r(i)");
 	run(s.con, "UPDATE x SET n = NULL WHERE id4 = 7; UPDATE x SET v2 = NULL WHERE n % 5 < 3; "
 	           "UPDATE x SET v3 = NULL WHERE n % 7 = 1; CREATE INDEX cx ON x USING columns (*)");
 	use(s.con, "compute");
 	for (size_t i = 0; i < sizeof queries / sizeof *queries; i++)
 		same_there(s.con, queries[i]);
-	run(s.con, "INSERT INTO x SELECT 'id99', id2, 'new' || id4, id4, id5, id6 + 30000, v1, v2, v3, n, far FROM x WHERE id5 = 3");
+	run(s.con, "INSERT INTO x SELECT 'id99', id2, 'new' || id4, id4, id5, id6 + 30000, v1, v2, v3, n, far, wide FROM x WHERE id5 = 3");
 	same_there(s.con, queries[0]);
 	same_there(s.con, queries[1]);
 	close_session(&s);

@@ -89,6 +89,8 @@ static void partitions(rayql_connection *con)
 		"SELECT k, c, sum(x), sum(y), count(x) FROM (SELECT k, c, sum(x) x, sum(y) y FROM (SELECT k, c, h, sum(g) x, sum(m) y FROM a "
 		"GROUP BY k, c, h) GROUP BY k, c) GROUP BY k, c ORDER BY ALL",
 		"SELECT x, max(n), min(s) FROM (SELECT x, count(*) n, sum(x) s FROM h GROUP BY x) GROUP BY x ORDER BY ALL",
+		"SELECT k, c, sum(x), count(x), max(y) FROM (SELECT k, f, count(*) c, sum(g) x, avg(g) y FROM z GROUP BY k, f) GROUP BY k, c ORDER BY ALL",
+		"SELECT c, m, count(*), min(d) FROM (SELECT d, count(*) c, max(n) m FROM r GROUP BY d) GROUP BY c, m ORDER BY ALL",
 	};
 	for (size_t i = 0; i < sizeof queries / sizeof *queries; i += QUERY_STEP) {
 		run(con, "SET rayql_enable_scan = off; SET rayql_enable_group = off");
@@ -144,6 +146,36 @@ static void halves(rayql_connection *con)
 	          "WHERE q.x < 0 OR q.x IS NULL ORDER BY q.x DESC NULLS LAST, o.n, p.n LIMIT 500");
 	same(con, "SELECT o.f, sum(q.x), count(q.x), avg(q.x) FROM o LEFT JOIN (SELECT k, sum(g) x FROM z GROUP BY k HAVING sum(g) > 3) q ON o.k = q.k "
 	          "GROUP BY o.f ORDER BY ALL");
+}
+
+/* ... as keys of groups and of joins, computed, and in a UNION ALL, also beside sums and columns that are whole numbers. */
+static void halves_above(rayql_connection *con)
+{
+	run(con, "CREATE TABLE y AS SELECT CASE i % 5 WHEN 0 THEN NULL WHEN 1 THEN 7 ELSE i - 3 END::BIGINT w, "
+	         "(i * 1000000007 % 8000 - 4000)::BIGINT v, i::INTEGER n FROM range(9000) r(i); CREATE INDEX cy ON y USING columns (*)");
+	same(con, "SELECT c, f, count(*) FROM (SELECT x, f, count(*) c FROM (SELECT k, f, sum(g) x FROM z GROUP BY k, f) GROUP BY x, f) "
+	          "GROUP BY c, f ORDER BY ALL");
+	same(con, "SELECT f, sum(x - y * 3 + 5), avg(x + y), count(-1 * x), count(*) FILTER (WHERE x + y > -7 AND x - y < 9223372036854775809), "
+	          "count(*) FILTER (WHERE x * -1000 < y - 1 OR x + x IS NULL) FROM (SELECT k, f, sum(g) x, sum(g // 3) y FROM z GROUP BY k, f) "
+	          "GROUP BY f ORDER BY ALL");
+	same(con, "SELECT count(*), sum(p.c), sum(q.c) FROM (SELECT k, sum(g) x, count(*) c FROM z GROUP BY k) p JOIN (SELECT f, k, sum(g) x, "
+	          "count(*) c FROM z GROUP BY f, k) q ON p.x = q.x");
+	same(con, "SELECT count(*), count(q.c) FROM y FULL JOIN (SELECT k, sum(g) x, count(*) c FROM z GROUP BY k) q ON y.v = q.x");
+	same(con, "SELECT count(*), sum(x), count(c) FROM (SELECT k, sum(g) x, count(*) c FROM z GROUP BY k UNION ALL SELECT n, w, v FROM y UNION ALL "
+	          "SELECT n, sum(v), 3 FROM y GROUP BY n)");
+}
+
+/* Keys that are reals: equal ones are one group, whatever their sign or type, and each shows as it is. */
+static void reals(rayql_connection *con)
+{
+	run(con, "CREATE TABLE r AS SELECT CASE i % 9 WHEN 0 THEN NULL WHEN 1 THEN -0.0 WHEN 2 THEN 'NaN' WHEN 3 THEN 'inf' WHEN 4 THEN '-inf' "
+	         "ELSE (hash(i) % 5000)::DOUBLE / 7 - 300 END::DOUBLE d, ((hash(i * 3) % 900)::DOUBLE / 16 - 20)::FLOAT e, "
+	         "CASE i % 3 WHEN 0 THEN 0.0 WHEN 1 THEN -0.0 ELSE i % 4 END::DOUBLE z, (i % 23)::SMALLINT f, i::INTEGER n FROM range(16000) r(i); "
+	         "CREATE INDEX cr ON r USING columns (*)");
+	same(con, "SELECT d, c, count(*) FROM (SELECT d, f, count(*) c FROM r GROUP BY d, f) GROUP BY d, c ORDER BY ALL");
+	same(con, "SELECT c, count(*), min(e), max(e) FROM (SELECT e, count(*) c FROM r WHERE e <> 0 GROUP BY e) GROUP BY c ORDER BY ALL");
+	same(con, "SELECT count(*), max(c), sum(c), count(z) FROM (SELECT z, count(*) c FROM r GROUP BY z)");
+	same(con, "SELECT f, count(*), max(x) FROM (SELECT d * 2 x, f, max(e) y FROM r GROUP BY d * 2, f) WHERE y > 30 GROUP BY f ORDER BY ALL");
 }
 
 /* What is above: conditions, expressions, three levels, no key, the first groups of an order. */
@@ -271,6 +303,8 @@ static void everything(void **state)
 	averages(s.con);
 	wide_sums(s.con);
 	halves(s.con);
+	halves_above(s.con);
+	reals(s.con);
 	above(s.con);
 	joins(s.con);
 	distinct(s.con);

@@ -301,13 +301,34 @@ static rql_status extreme_of_payload(struct rql_scan_binding *b, const struct rq
 	return RQL_OK;
 }
 
+/* Numbers of more than 64 bits: their halves. *two: are they such? */
+static rql_status sources_of_halves(struct rql_scan_binding *b, const struct rql_expr *e, struct rql_source out[2],
+                                    bool *two)
+{
+	const struct rql_expr *halves[2];
+	*two = rql_scan_halve(b, e, halves);
+	for (uint32_t h = 0; h < 2 && *two; h++) {
+		const bool column = halves[h] && halves[h]->kind == RQL_EXPR_COLUMN;
+		if (!halves[h])
+			return out_of_memory(b);
+		if (column)
+			out[h] = (struct rql_source){.kind = RQL_SOURCE_COLUMN,
+			                             .index = rql_scan_find_column(b->snapshot, b->column_ids, halves[h])};
+		else
+			RQL_TRY(rql_scan_add_answer(b, halves[h], &out[h]));
+	}
+	return RQL_OK;
+}
+
 /* What an aggregate reads: of halves the upper one. values: codes will not do (sums). */
 static rql_status source_of(struct rql_scan_binding *b, const struct rql_expr *e, bool values, struct rql_source *out,
                             struct rql_slot *slot)
 {
-	const uint32_t halves = rql_scan_find_halves(b->snapshot, b->column_ids, e);
-	if (halves != RQL_NONE) {
-		*out = (struct rql_source){.kind = RQL_SOURCE_COLUMN, .index = halves};
+	struct rql_source halves[2];
+	bool two;
+	RQL_TRY(sources_of_halves(b, e, halves, &two));
+	if (two) {
+		*out = halves[0];
 		return RQL_OK;
 	}
 	uint32_t column = e->kind == RQL_EXPR_COLUMN ? rql_scan_find_column(b->snapshot, b->column_ids, e) : RQL_NONE;
@@ -331,21 +352,21 @@ static rql_status source_of(struct rql_scan_binding *b, const struct rql_expr *e
 	return rql_scan_add_answer(b, e, out);
 }
 
-/* Sums of both halves, or of the source alone. NULLs are the upper one's. */
-static rql_status need_sums(struct rql_scan_binding *b, const struct rql_source *source, uint32_t filter,
-                            struct rql_slot *slot)
+/* Sums of both halves of e, or of its source alone. NULLs are the upper one's. */
+static rql_status need_sums(struct rql_scan_binding *b, const struct rql_expr *e, const struct rql_source *source,
+                            uint32_t filter, struct rql_slot *slot)
 {
-	const uint32_t low = source->kind == RQL_SOURCE_COLUMN ? b->snapshot->columns[source->index].low : 0;
+	struct rql_source halves[2];
+	bool low;
+	RQL_TRY(sources_of_halves(b, e, halves, &low));
 	slot->terms = RQL_NEW_ARRAY(b->arena, struct rql_slot_term, 2);
 	if (!slot->terms)
 		return out_of_memory(b);
 	slot->term_count = low ? 2 : 1;
 	slot->terms[0].coefficient = low ? (rql_int128)1 << RQL_FORM_LOW_BITS : 1;
 	slot->terms[1].coefficient = 1;
-	if (low) {
-		const struct rql_source lower = {.kind = RQL_SOURCE_COLUMN, .index = low - 1};
-		RQL_TRY(need(b, RQL_AGG_SUM, &lower, filter, &slot->terms[1].agg));
-	}
+	if (low)
+		RQL_TRY(need(b, RQL_AGG_SUM, &halves[1], filter, &slot->terms[1].agg));
 	return need(b, RQL_AGG_SUM, source, filter, &slot->terms[0].agg);
 }
 
@@ -366,7 +387,7 @@ static rql_status sum_slot(struct rql_scan_binding *b, const struct rql_expr *ag
 	RQL_TRY(source_of(b, arg, true, &source, slot));
 	if (average)
 		RQL_TRY(need(b, RQL_AGG_COUNT, &source, filter, &slot->count));
-	return need_sums(b, &source, filter, slot);
+	return need_sums(b, arg, &source, filter, slot);
 }
 
 /* An average whose values were added up and counted before: of their sums, their numbers, and a value of their type. */
@@ -381,7 +402,7 @@ static rql_status average_slot(struct rql_scan_binding *b, const struct rql_expr
 	RQL_TRY(source_of(b, agg->children[0], true, &sum, slot));
 	RQL_TRY(source_of(b, agg->children[1], true, &count, slot));
 	RQL_TRY(need(b, RQL_AGG_SUM, &count, RQL_NONE, &slot->count));
-	return need_sums(b, &sum, RQL_NONE, slot);
+	return need_sums(b, agg->children[0], &sum, RQL_NONE, slot);
 }
 
 static rql_status extreme_slot(struct rql_scan_binding *b, const struct rql_expr *agg, uint32_t filter,
@@ -390,7 +411,8 @@ static rql_status extreme_slot(struct rql_scan_binding *b, const struct rql_expr
 	struct rql_source source;
 	if (!rql_type_equal(agg->type, agg->children[0]->type))
 		return refuse_agg(b, agg, "has another type than its argument");
-	if (rql_scan_find_halves(b->snapshot, b->column_ids, agg->children[0]) != RQL_NONE)
+	const struct rql_expr *halves[2];
+	if (rql_scan_halve(b, agg->children[0], halves))
 		return refuse_agg(b, agg, "is an extreme of sums that may take more than 64 bits");
 	slot->kind = RQL_SLOT_VALUE;
 	slot->terms = RQL_NEW_ARRAY(b->arena, struct rql_slot_term, 1);
@@ -491,6 +513,9 @@ static rql_status bind_hidden_key(struct rql_scan_binding *b, struct rql_slot *s
 			if (b->group_count == before)
 				return rql_error_set(b->err, RQL_ERROR_UNSUPPORTED,
 				                     "what is counted DISTINCT follows from a group key");
+			if (key.kind == RQL_SLOT_KEY_HALVES)
+				return rql_error_set(b->err, RQL_ERROR_UNSUPPORTED,
+				                     "what is counted DISTINCT may take more than 64 bits");
 			if (b->groups[key.key].real)
 				return rql_error_set(b->err, RQL_ERROR_UNSUPPORTED, "what is counted DISTINCT is a real number");
 			b->hidden_key = true;
@@ -542,7 +567,7 @@ static rql_status allocate(struct rql_scan_binding *b)
 	b->programs = RQL_NEW_ARRAY(b->arena, struct rql_row_program, b->star->conjuncts.count + aggs + 2u);
 	b->conjuncts =
 		RQL_NEW_ARRAY(b->arena, struct rql_conjunct, 2 * b->star->conjuncts.count + b->star->subtree_count + 1u);
-	b->groups = RQL_NEW_ARRAY(b->arena, struct rql_group_key, groups + aggs + 2u);
+	b->groups = RQL_NEW_ARRAY(b->arena, struct rql_group_key, 2 * groups + aggs + 2u);
 	b->aggs = RQL_NEW_ARRAY(b->arena, struct rql_agg, 3 * aggs + 1u);
 	b->slots = RQL_NEW_ARRAY(b->arena, struct rql_slot, groups + aggs + 1u);
 	return b->programs && b->conjuncts && b->groups && b->aggs && b->slots ? RQL_OK : out_of_memory(b);

@@ -101,7 +101,10 @@ const struct rql_text_numbers *rql_scan_text_numbers(const struct rql_scan_bindi
 /* scan_halves.c: the upper half of a COLUMN that is two columns of a form (column/form.h); RQL_NONE: it is none. */
 uint32_t rql_scan_find_halves(const struct rql_store_snapshot *snapshot, const uint32_t *column_ids,
                               const struct rql_expr *column);
-/* Comparisons of such columns, wherever they stand, as ones of their halves; what else reads them stays. NULL: out of
+/* The halves of a number that reads such columns; false: it is none, or not computed by halves. A NULL among them: out
+ * of memory. */
+bool rql_scan_halve(const struct rql_scan_binding *b, const struct rql_expr *e, const struct rql_expr *out[2]);
+/* Comparisons of such numbers, wherever they stand, as ones of their halves; what else reads them stays. NULL: out of
  * memory. */
 const struct rql_expr *rql_scan_over_halves(struct rql_scan_binding *b, const struct rql_expr *e);
 /* The star's conjuncts. */

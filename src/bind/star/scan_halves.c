@@ -1,6 +1,7 @@
 /* Numbers that are two columns of a form (column/form.h): sums of groups on a GPU that may take more than 64 bits. What
- * compares them compares the upper halves, and where these are equal the lower ones. All else that reads them as one
- * number does not find them (rql_scan_find_column), and is refused. A half is a COLUMN of BIGINT. */
+ * compares them compares the upper halves, and where these are equal the lower ones. Sums, differences and multiples of
+ * them are computed by halves, whose lower ones are carried. All else that reads them as one number does not find them
+ * (rql_scan_find_column), and is refused. A half is an expression of BIGINT. */
 #include <string.h>
 
 #include "bind/star/scan_bind.h"
@@ -18,9 +19,16 @@ uint32_t rql_scan_find_halves(const struct rql_store_snapshot *snapshot, const u
 	return RQL_NONE;
 }
 
+#define FACTOR_MOST ((rql_int128)1 << RQL_FORM_LOW_BITS) /* a lower half times it is a BIGINT */
+
 struct halves {
 	const struct rql_expr *upper, *lower;
 };
+
+static bool is_exact(struct rql_type type)
+{
+	return (rql_type_is_integer(type) && type.id != RQL_TYPE_UHUGEINT) || type.id == RQL_TYPE_DECIMAL;
+}
 
 static struct rql_expr *node(struct rql_arena *arena, enum rql_expr_kind kind, const char *name,
                              const struct rql_expr *a, const struct rql_expr *b)
@@ -52,19 +60,127 @@ static struct rql_expr *column_of(const struct rql_scan_binding *b, const struct
 	return e;
 }
 
+static struct rql_expr *compute(struct rql_arena *arena, const char *op, const struct rql_expr *a,
+                                const struct rql_expr *b)
+{
+	struct rql_expr *e = node(arena, RQL_EXPR_FUNCTION, op, a, b);
+	if (e)
+		e->type = rql_type_simple(RQL_TYPE_BIGINT);
+	return e;
+}
+
+/* The lower half is `low`, no less than 0, less what it has beyond its bits, which the upper one has more. */
+static struct halves carry(const struct rql_scan_binding *b, const struct rql_expr *upper, const struct rql_expr *low)
+{
+	const struct rql_expr *one = number(b->arena, (rql_int128)1 << RQL_FORM_LOW_BITS);
+	return (struct halves){.upper = compute(b->arena, "+", upper, compute(b->arena, "//", low, one)),
+	                       .lower = compute(b->arena, "%", low, one)};
+}
+
+static struct halves add(const struct rql_scan_binding *b, const struct halves *x, const struct halves *y)
+{
+	return carry(b, compute(b->arena, "+", x->upper, y->upper), compute(b->arena, "+", x->lower, y->lower));
+}
+
+/* One of the upper half is lent to the lower one. */
+static struct halves subtract(const struct rql_scan_binding *b, const struct halves *x, const struct halves *y)
+{
+	const struct rql_expr *lent = number(b->arena, (rql_int128)1 << RQL_FORM_LOW_BITS), *one = number(b->arena, 1);
+	const struct rql_expr *upper = compute(b->arena, "-", compute(b->arena, "-", x->upper, y->upper), one);
+	return carry(b, upper, compute(b->arena, "-", compute(b->arena, "+", x->lower, lent), y->lower));
+}
+
+static struct halves multiply(const struct rql_scan_binding *b, const struct halves *x, rql_int128 by)
+{
+	const struct rql_expr *factor = number(b->arena, by < 0 ? -by : by), *zero = number(b->arena, 0);
+	const struct halves none = {zero, zero};
+	const struct halves product =
+		carry(b, compute(b->arena, "*", x->upper, factor), compute(b->arena, "*", x->lower, factor));
+	return by < 0 ? subtract(b, &none, &product) : product;
+}
+
+static bool is_constant(const struct rql_expr *e)
+{
+	return e->kind == RQL_EXPR_CONSTANT && !e->value.is_null;
+}
+
+static bool halve(const struct rql_scan_binding *b, const struct rql_expr *e, struct halves *out);
+
+static bool halve_product(const struct rql_scan_binding *b, const struct rql_expr *e, struct halves *out)
+{
+	const uint32_t constant = is_constant(e->children[0]) ? 0 : 1;
+	const struct rql_expr *factor = e->children[constant];
+	struct halves x;
+	if (!is_constant(factor) || !is_exact(factor->type) || factor->value.integer > FACTOR_MOST ||
+	    factor->value.integer < -FACTOR_MOST || !halve(b, e->children[1 - constant], &x))
+		return false;
+	*out = multiply(b, &x, factor->value.integer);
+	return true;
+}
+
+static bool halve_sum(const struct rql_scan_binding *b, const struct rql_expr *e, struct halves *out)
+{
+	struct halves x, y;
+	for (uint32_t i = 0; i < 2; i++)
+		if (!rql_type_equal(e->children[i]->type, e->type))
+			return false;
+	if (!halve(b, e->children[0], &x) || !halve(b, e->children[1], &y))
+		return false;
+	*out = e->name[0] == '+' ? add(b, &x, &y) : subtract(b, &x, &y);
+	return true;
+}
+
 /* false: it has no halves. A NULL among them: out of memory. */
 static bool halve(const struct rql_scan_binding *b, const struct rql_expr *e, struct halves *out)
 {
 	const uint32_t upper = rql_scan_find_halves(b->snapshot, b->column_ids, e);
-	if (e->kind == RQL_EXPR_CONSTANT && !e->value.is_null) {
-		out->upper = number(b->arena, e->value.integer >> RQL_FORM_LOW_BITS);
+	if (is_constant(e)) {
+		const rql_int128 high = e->value.integer >> RQL_FORM_LOW_BITS;
+		out->upper = number(b->arena, high);
 		out->lower = number(b->arena, e->value.integer & RQL_FORM_LOW_MASK);
-		return true;
+		return is_exact(e->type) && high >= INT64_MIN && high <= INT64_MAX;
 	}
+	if (e->kind == RQL_EXPR_FUNCTION && e->child_count == 2 && is_exact(e->type))
+		return !strcmp(e->name, "*")                              ? halve_product(b, e, out)
+		       : !strcmp(e->name, "+") || !strcmp(e->name, "-") ? halve_sum(b, e, out)
+		                                                          : false;
 	if (upper == RQL_NONE)
 		return false;
 	out->upper = column_of(b, e, upper);
 	out->lower = column_of(b, e, b->snapshot->columns[upper].low - 1);
+	return true;
+}
+
+struct reading {
+	const struct rql_scan_binding *b;
+	bool halves;
+};
+
+static bool note_halves(const struct rql_expr *leaf, void *state)
+{
+	struct reading *r = state;
+	r->halves |= leaf->kind == RQL_EXPR_COLUMN &&
+	             rql_scan_find_halves(r->b->snapshot, r->b->column_ids, leaf) != RQL_NONE;
+	return !r->halves;
+}
+
+static bool reads_halves(const struct rql_scan_binding *b, const struct rql_expr *e)
+{
+	struct reading r = {.b = b};
+	if (e->kind == RQL_EXPR_COLUMN)
+		(void)note_halves(e, &r);
+	else
+		rql_expr_leaves(e, note_halves, &r);
+	return r.halves;
+}
+
+bool rql_scan_halve(const struct rql_scan_binding *b, const struct rql_expr *e, const struct rql_expr *out[2])
+{
+	struct halves halves;
+	if (!reads_halves(b, e) || !halve(b, e, &halves))
+		return false;
+	out[0] = halves.upper;
+	out[1] = halves.lower;
 	return true;
 }
 
@@ -95,14 +211,14 @@ static struct rql_expr *compare_halves(const struct rql_scan_binding *b, const c
 static struct rql_expr *compare(const struct rql_scan_binding *b, const char *op, const struct rql_expr *left,
                                 const struct rql_expr *right)
 {
-	const rql_int128 beyond = right->kind == RQL_EXPR_CONSTANT ? right->value.integer >> RQL_FORM_LOW_BITS : 0;
+	const rql_int128 beyond = is_constant(right) ? right->value.integer >> RQL_FORM_LOW_BITS : 0;
 	struct halves x, y;
-	if (!rql_type_equal(left->type, right->type) || left->kind == RQL_EXPR_CONSTANT || !halve(b, left, &x) ||
-	    !halve(b, right, &y))
+	if (!rql_type_equal(left->type, right->type) || left->kind == RQL_EXPR_CONSTANT ||
+	    (!reads_halves(b, left) && !reads_halves(b, right)) || !halve(b, left, &x))
 		return NULL;
 	if (beyond < INT64_MIN || beyond > INT64_MAX)
 		return compare_beyond(b, op, x.upper, beyond > 0);
-	return compare_halves(b, op, &x, &y);
+	return halve(b, right, &y) ? compare_halves(b, op, &x, &y) : NULL;
 }
 
 static struct rql_expr *between(const struct rql_scan_binding *b, const struct rql_expr *e)
@@ -124,7 +240,7 @@ static struct rql_expr *is_null(const struct rql_scan_binding *b, const struct r
 {
 	struct halves x;
 	struct rql_expr *out = NULL;
-	if (e->children[0]->kind != RQL_EXPR_COLUMN || !halve(b, e->children[0], &x))
+	if (!reads_halves(b, e->children[0]) || !halve(b, e->children[0], &x))
 		return NULL;
 	if (x.upper && (out = rql_expr_new(b->arena, e->kind, e->type, 1)))
 		out->children[0] = (struct rql_expr *)(uintptr_t)x.upper;

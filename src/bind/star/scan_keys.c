@@ -147,6 +147,24 @@ static rql_status integer_key(struct rql_scan_binding *b, const struct rql_expr 
 	return range_key(b, e, stored->least, stored->greatest, stored->nulls > 0, key, slot);
 }
 
+/* Two keys, the upper half's before the lower one's: groups are those of the numbers that they are together. */
+static rql_status halves_key(struct rql_scan_binding *b, const struct rql_expr *e, uint32_t upper,
+                             struct rql_slot *slot)
+{
+	struct rql_slot *halves = RQL_NEW_ARRAY(b->arena, struct rql_slot, 2);
+	if (!halves)
+		return out_of_memory(b);
+	for (uint32_t h = 0; h < 2; h++) {
+		const uint32_t column = h ? b->snapshot->columns[upper].low - 1 : upper;
+		halves[h] = (struct rql_slot){.type = b->snapshot->columns[column].type, .null_key = RQL_NONE};
+		RQL_TRY(integer_key(b, e, column, &halves[h]));
+	}
+	slot->kind = RQL_SLOT_KEY_HALVES;
+	slot->key = halves[0].key;
+	slot->halves = halves;
+	return RQL_OK;
+}
+
 /* e is column + *offset, and neither it nor a part of it leaves its type over the column's values. */
 static bool is_shifted(const struct rql_expr *e, const struct rql_store_column *stored, rql_int128 *offset)
 {
@@ -493,8 +511,11 @@ static rql_status bind_key(struct rql_scan_binding *b, const struct rql_expr *e,
 {
 	const struct rql_expr *only = rql_scan_only_column(e);
 	uint32_t column = only ? rql_scan_find_column(b->snapshot, b->column_ids, only) : RQL_NONE;
+	const uint32_t upper = rql_scan_find_halves(b->snapshot, b->column_ids, e);
 	if (e->kind == RQL_EXPR_CONSTANT)
 		return constant_key(b, e, slot);
+	if (upper != RQL_NONE)
+		return halves_key(b, e, upper, slot);
 	if (column == RQL_NONE)
 		return program_key(b, e, slot);
 	const struct rql_store_column *stored = &b->snapshot->columns[column];

@@ -17,6 +17,7 @@ struct rql_group_state {
 struct rql_group_agg {
 	enum rql_agg_kind kind;
 	uint32_t value, present; /* states, RQL_NONE: no value; every row counts */
+	uint32_t lower;          /* the sum of lower halves, of upper ones (column/form.h) `value`; RQL_NONE: it is whole */
 	rql_int128 before;       /* what a field of 0 would stand for */
 };
 #define RQL_GROUP_STATES RQL_RELATION_COLUMNS

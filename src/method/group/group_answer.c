@@ -1,4 +1,5 @@
 /* States of groups, as the device leaves them, become the port's. */
+#include "column/form.h"
 #include "method/group/group.h"
 
 #include <stdatomic.h>
@@ -63,7 +64,11 @@ static rql_int128 integer_value(const struct answering *a, const struct rql_grou
 		memcpy(&fields, a->found->bytes + state->sum_at * a->found->room + group * 16, 16);
 	else
 		fields = word_at(a, state->sum_at, 8, group);
-	return (rql_int128)fields + agg->before * (rql_int128)present;
+	const rql_int128 sum = (rql_int128)fields + agg->before * (rql_int128)present;
+	if (agg->lower == RQL_NONE)
+		return sum;
+	const rql_int128 lower = word_at(a, a->shape->states[agg->lower].sum_at, 8, group); /* of fields, which are 1 more */
+	return sum * ((rql_int128)1 << RQL_FORM_LOW_BITS) + lower - (rql_int128)present;
 }
 
 static void answer_agg(const struct answering *a, uint32_t i, uint64_t first, uint64_t end)

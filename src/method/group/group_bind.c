@@ -27,6 +27,22 @@ static rql_status no_memory(const struct binding *b)
 
 /* ---- the key ---- */
 
+/* Reals alone: equal ones have one field, which is the key. What a group shows is an aggregate (plan/join_groups.c). */
+static rql_status bind_real(struct binding *b, const struct rql_group_key *key)
+{
+	const uint64_t codes = key->wide_count ? key->wide_count : key->key_count;
+	const char *why = rql_request_describe(b->request, &key->source, &b->columns[0]);
+	if (why)
+		return refuse(b, why);
+	if (b->shape->layout.key_count > 1 || b->request->wants != RQL_PORT_COLUMNS)
+		return refuse(b, "a key is a real number, beside others or of groups that are handed on");
+	b->shape->layout.keys[0] = (struct rql_groups_key){.stride = 1, .key_count = codes, .wide = true};
+	b->shape->numbers = codes;
+	b->columns[0].nullable = true;
+	b->outputs[0] = (struct rql_output){.source = key->source, .type = b->columns[0].of.type, .canonical = true};
+	return RQL_OK;
+}
+
 /* A key of more than 2^32 values alone is a column of the form as it is: its field, less one, is its code. */
 static rql_status bind_wide(struct binding *b, const struct rql_group_key *key)
 {
@@ -63,7 +79,7 @@ static rql_status bind_key(struct binding *b)
 	b->outputs[0] = (struct rql_output){.type = rql_type_simple(RQL_TYPE_BIGINT)};
 	for (uint32_t g = r->group_count; g-- > 0;) {
 		if (r->groups[g].real)
-			return refuse(b, "a key is a real number");
+			return bind_real(b, &r->groups[g]);
 		if (r->groups[g].wide_count)
 			return bind_wide(b, &r->groups[g]);
 		shape->layout.keys[g] = (struct rql_groups_key){.stride = (uint64_t)numbers, .key_count = r->groups[g].key_count};
@@ -89,6 +105,31 @@ static bool same_source(const struct rql_source *a, const struct rql_source *b)
 	       a->value_of_payload == b->value_of_payload && a->valid_of_payload == b->valid_of_payload;
 }
 
+/* Integers of all 2^64 values have no field beside NULL's: their halves have. */
+static bool needs_halves(const struct rql_store_column *c)
+{
+	return c->kind == RQL_STORE_INTEGER && !rql_form_bits(c) && c->least >= INT64_MIN && c->greatest <= INT64_MAX &&
+	       c->least <= c->greatest;
+}
+
+/* The column behind becomes the lower half's. */
+static void add_halves(struct binding *b, uint32_t upper)
+{
+	const uint32_t lower = b->count++;
+	const bool nullable = b->columns[upper].nullable;
+	struct rql_form_column halves[2] = {b->columns[upper]};
+	(void)rql_form_halve(b->columns[upper].of.least, b->columns[upper].of.greatest, 0, halves);
+	halves[0].of.low = 0;
+	for (uint32_t h = 0; h < 2; h++) {
+		halves[h].nullable = nullable;
+		b->columns[h ? lower : upper] = halves[h];
+	}
+	b->outputs[upper].type = b->columns[upper].of.type;
+	b->outputs[lower] = b->outputs[upper];
+	b->outputs[upper].half = RQL_HALF_UPPER;
+	b->outputs[lower].half = RQL_HALF_LOWER;
+}
+
 static rql_status need_column(struct binding *b, const struct rql_source *source, uint32_t *out)
 {
 	const char *why;
@@ -99,7 +140,16 @@ static rql_status need_column(struct binding *b, const struct rql_source *source
 		return refuse(b, why);
 	b->outputs[*out] = (struct rql_output){.source = *source, .type = b->columns[*out].of.type};
 	b->count++;
+	if (needs_halves(&b->columns[*out].of))
+		add_halves(b, *out);
 	return RQL_OK;
+}
+
+/* A sum of fields, one a row, takes more than 64 bits at most. */
+static bool is_wide_sum(const struct binding *b, const struct rql_form_column *column)
+{
+	const rql_uint128 fields = (rql_uint128)(column->of.greatest - column->of.least) + 1;
+	return column->of.kind == RQL_STORE_INTEGER && fields * b->request->snapshot->rows > UINT64_MAX;
 }
 
 static rql_status need_state(struct binding *b, const struct rql_group_state *wanted, uint32_t *out)
@@ -126,7 +176,7 @@ static rql_status bind_agg(struct binding *b, const struct rql_agg *agg, struct 
                            struct rql_groups_value *value)
 {
 	struct rql_group_state state = {.kind = RQL_GROUP_BY_FIELDS};
-	*out = (struct rql_group_agg){.kind = agg->kind, .value = RQL_NONE, .present = RQL_NONE};
+	*out = (struct rql_group_agg){.kind = agg->kind, .value = RQL_NONE, .present = RQL_NONE, .lower = RQL_NONE};
 	*value = (struct rql_groups_value){.kind = RQL_MEASURE_INTEGER, .state = RQL_NONE, .valid = RQL_NONE, .counts = true};
 	if (agg->filter)
 		return refuse(b, "an aggregate has a FILTER clause");
@@ -149,8 +199,14 @@ static rql_status bind_agg(struct binding *b, const struct rql_agg *agg, struct 
 	state.sum = agg->kind == RQL_AGG_SUM;
 	state.min = agg->kind == RQL_AGG_MIN;
 	state.max = agg->kind == RQL_AGG_MAX;
-	state.wide = state.sum && !real && rql_form_bits(&column->of) == 64;
-	return need_state(b, &state, &out->value);
+	state.wide = state.sum && is_wide_sum(b, column);
+	RQL_TRY(need_state(b, &state, &out->value));
+	if (b->outputs[state.column].half != RQL_HALF_UPPER)
+		return RQL_OK;
+	if (!state.sum)
+		return refuse(b, "an extreme of values in a range of 2^64");
+	const struct rql_group_state lower = {.kind = RQL_GROUP_BY_FIELDS, .column = state.column + 1, .sum = true};
+	return need_state(b, &lower, &out->lower);
 }
 
 /* ---- the whole ---- */
@@ -188,8 +244,8 @@ rql_status rql_group_bind(const struct rql_request *request, struct rql_arena *a
 	struct binding b = {.request = request,
 	                    .arena = arena,
 	                    .shape = shape,
-	                    .columns = RQL_NEW_ARRAY(arena, struct rql_form_column, request->agg_count + 1u),
-	                    .outputs = RQL_NEW_ARRAY(arena, struct rql_output, request->agg_count + 1u),
+	                    .columns = RQL_NEW_ARRAY(arena, struct rql_form_column, 2 * request->agg_count + 1u),
+	                    .outputs = RQL_NEW_ARRAY(arena, struct rql_output, 2 * request->agg_count + 1u),
 	                    .err = err};
 	*shape = (struct rql_group_shape){
 		.layout = {.key_count = request->group_count,

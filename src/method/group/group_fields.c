@@ -57,6 +57,8 @@ static rql_status bind_value(const struct rql_group_shape *shape, const struct r
 	if (!agg || (o->average && (agg->kind != RQL_AGG_SUM || o->count >= count ||
 	                            shape->aggs[o->count].value != RQL_NONE || o->scale > AVERAGE_DIGITS)))
 		return wrong(o, "aggregate", err);
+	if (agg->lower != RQL_NONE && (o->lower || o->scale)) /* only a column's own values are halved here: BIGINTs */
+		return wrong(o, "half of a sum", err);
 	const struct rql_group_agg *lower = o->lower ? &shape->aggs[o->lower - 1] : agg;
 	if (o->half && (o->lower > count || agg->kind != RQL_AGG_SUM || lower->kind != RQL_AGG_SUM ||
 	                agg->value == RQL_NONE || lower->value == RQL_NONE))
@@ -148,7 +150,7 @@ static void lay_average(const struct recording *r, const struct rql_group_output
 static void lay_half(const struct recording *r, const struct rql_group_output *o, struct rql_group_field_args *args)
 {
 	const struct rql_group_agg *lower = o->lower ? &r->shape->aggs[o->lower - 1] : NULL;
-	args->kind = o->half == RQL_GROUP_UPPER ? RQL_GROUP_FIELD_UPPER : RQL_GROUP_FIELD_LOWER;
+	args->kind = o->half == RQL_HALF_UPPER ? RQL_GROUP_FIELD_UPPER : RQL_GROUP_FIELD_LOWER;
 	if (!lower)
 		return;
 	const struct rql_group_state *state = &r->shape->states[lower->value];
@@ -177,6 +179,11 @@ static void lay_value(const struct recording *r, const struct rql_group_output *
 		lay_average(r, o, args);
 	if (o->half)
 		lay_half(r, o, args);
+	if (agg->lower != RQL_NONE) {
+		args->kind |= RQL_GROUP_FIELD_OF_TWO;
+		args->fields = state_at(r, r->shape->states[agg->lower].sum_at);
+		args->power = UINT64_MAX; /* a field of 0 stands for -1 */
+	}
 	args->kind |= sum && state->wide ? RQL_GROUP_FIELD_WIDE : 0;
 }
 

@@ -20,7 +20,7 @@
 #define RQL_GROUP_FIELD_LOWER 10u
 #define RQL_GROUP_FIELD_WIDE 0x100u     /* flag: of sums of 128 bits */
 #define RQL_GROUP_FIELD_NARROW 0x200u   /* flag: of averages by doubles */
-#define RQL_GROUP_FIELD_OF_TWO 0x400u   /* flag: of halves: `from` is the upper one's sum, `lower` the other's */
+#define RQL_GROUP_FIELD_OF_TWO 0x400u   /* flag: of sums: `from` is the upper half's sum, `fields` the other's */
 #define RQL_GROUP_FIELD_LOW_WIDE 0x800u /* flag: ... of 128 bits */
 
 /* One column of the form that groups are given in. */
@@ -36,7 +36,7 @@ struct rql_group_field_args {
 	uint64_t stride, count;       /* PART: number / stride % count */
 	uint64_t null_code;           /* ... which is NULL; UINT64_MAX: none is */
 	uint64_t fields;              /* PART: uint32_t[count], the fields; 0: code + 1. OF_TWO: the lower half's sum */
-	uint64_t power;               /* AVERAGE. OF_TWO: that sum's `before`, signed */
+	uint64_t power;               /* AVERAGE, but OF_TWO: 1 then. OF_TWO: that sum's `before`, signed */
 	uint32_t kind, bits;          /* bits: of a key that is read (low half), of the fields (high half) */
 };
 RQL_KERNEL_STRUCT_SIZE(rql_group_field_args, 120);

@@ -141,7 +141,7 @@ static const char *output_refusal(const struct rql_request *request, const struc
 	const struct rql_store_column *c = &request->snapshot->columns[output->source.index];
 	const bool coded = c->kind == RQL_STORE_CODED;
 	const bool real = output->type.id == RQL_TYPE_FLOAT || output->type.id == RQL_TYPE_DOUBLE;
-	if (output->part_count || (output->values && !coded))
+	if (output->part_count || output->half || (output->values && !coded))
 		return "a column of the result is no column that was joined";
 	const struct rql_type type = output->values ? output->values->type : c->type;
 	if (c->low && rql_type_bytes(output->type) == sizeof(rql_int128) && !output->values)

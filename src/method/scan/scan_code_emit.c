@@ -1,4 +1,5 @@
 /* The code of a row whose values are wanted as columns: fields as column/form.h has them. */
+#include "column/form.h"
 #include "method/scan/scan_code.h"
 
 static uint32_t zero_of(struct rql_scan_coder *c, uint32_t bits)
@@ -14,6 +15,15 @@ static uint32_t distance(struct rql_scan_coder *c, struct rql_scan_value v, rql_
 	uint32_t field = OP2(c, SUB, U64, rql_scan_code_convert(c, v, RQL_LANE_I64).id,
 	                     rql_scan_code_param(c, (uint64_t)before, false));
 	return bits == 32 ? OP1(c, U_CONVERT, U32, field) : field;
+}
+
+static struct rql_scan_value half_of(struct rql_scan_coder *c, struct rql_scan_value v, enum rql_half half)
+{
+	struct rql_scan_value out = rql_scan_code_convert(c, v, RQL_LANE_I64);
+	out.id = half == RQL_HALF_UPPER
+	             ? OP2(c, SHIFT_RIGHT_SIGNED, U64, out.id, rql_spirv_u64(&c->m, RQL_FORM_LOW_BITS))
+	             : OP2(c, AND, U64, out.id, rql_spirv_u64(&c->m, (uint64_t)RQL_FORM_LOW_MASK));
+	return out;
 }
 
 /* The complement of a real's bits; of the one NaN whose complement is 0 that of another. */
@@ -39,6 +49,8 @@ static uint32_t value_field(struct rql_scan_coder *c, const struct rql_scan_emit
 	const struct rql_scan_operand *o = &c->plan->scan->operands[emit->operand];
 	struct rql_scan_value v = rql_scan_code_source(c, &o->source);
 	uint32_t field;
+	if (emit->half != RQL_HALF_NONE)
+		v = half_of(c, v, emit->half);
 	if (emit->column->kind == RQL_STORE_REAL)
 		field = emit->canonical ? canonical_field(c, v) : real_field(c, v);
 	else

@@ -485,19 +485,21 @@ static uint32_t key_of_value(struct rql_scan_coder *c, const struct rql_scan_par
 	return rql_spirv_select(&c->m, type, known, key, zero);
 }
 
-/* rql_real_code of a double. */
-static struct rql_scan_value code_of_real(struct rql_scan_coder *c, struct rql_scan_value v)
+/* rql_real_code of a double; `same`: the one that stands for all that equal it. */
+static struct rql_scan_value code_of_real(struct rql_scan_coder *c, struct rql_scan_value v, bool same)
 {
 	const uint64_t sign = UINT64_C(1) << 63, infinite = UINT64_C(0x7ff0000000000000);
 	v = rql_scan_code_convert(c, v, RQL_LANE_F64);
-	uint32_t bits = OP1(c, BITCAST, U64, v.id);
+	uint32_t bits = OP1(c, BITCAST, U64, v.id), nan_code = rql_spirv_u64(&c->m, RQL_REAL_CODE_NAN);
+	if (same)
+		bits = rql_spirv_select(&c->m, RQL_SPIRV_U64, OP2(c, EQUAL, BOOL, bits, rql_spirv_u64(&c->m, sign)),
+		                        rql_spirv_u64(&c->m, 0), bits);
 	uint32_t negative = OP2(c, SHIFT_RIGHT, U64, bits, rql_spirv_u64(&c->m, 63));
 	uint32_t turned = OP2(c, OR, U64, OP2(c, SUB, U64, rql_spirv_u64(&c->m, 0), negative), rql_spirv_u64(&c->m, sign));
 	uint32_t code = OP2(c, SUB, U64, OP2(c, XOR, U64, bits, turned), rql_spirv_u64(&c->m, RQL_REAL_CODE_PLACE));
 	uint32_t size = OP2(c, AND, U64, bits, rql_spirv_u64(&c->m, ~sign));
 	uint32_t nan = OP2(c, U_LESS, BOOL, rql_spirv_u64(&c->m, infinite), size);
-	code = rql_spirv_select(&c->m, RQL_SPIRV_U64, nan,
-	                        OP2(c, ADD, U64, negative, rql_spirv_u64(&c->m, RQL_REAL_CODE_NAN)), code);
+	code = rql_spirv_select(&c->m, RQL_SPIRV_U64, nan, same ? nan_code : OP2(c, ADD, U64, negative, nan_code), code);
 	return (struct rql_scan_value){.id = code, .valid = v.valid, .kind = RQL_LANE_I64};
 }
 
@@ -508,7 +510,7 @@ static uint32_t code_key(struct rql_scan_coder *c, const struct rql_scan_part *p
 	bool coded = part->source.kind == RQL_SOURCE_COLUMN &&
 	             c->plan->scan->columns[c->plan->scan->column_of[part->source.index]].kind == RQL_STORE_CODED;
 	if (part->real)
-		v = code_of_real(c, v);
+		v = code_of_real(c, v, c->plan->scan->groups_form); /* such groups nobody puts together */
 	uint32_t key, valid = coded ? 0 : v.valid;
 	enum rql_spirv_type type = c->group32 ? RQL_SPIRV_U32 : RQL_SPIRV_U64;
 	if (part->key_of_code) {
@@ -583,7 +585,9 @@ static void code_slot(struct rql_scan_coder *c, const struct rql_scan_slot *slot
 	if (slot->state.kind != RQL_STATE_COUNT) {
 		value = rql_scan_code_convert(c, v, real ? RQL_LANE_F64 : RQL_LANE_I64).id;
 		if (real)
-			value = slot->state.kind == RQL_STATE_SUM_REAL ? OP1(c, BITCAST, U64, value) : rql_scan_code_real_key(c, value);
+			value = OP1(c, BITCAST, U64, value);
+		if (real && slot->state.kind != RQL_STATE_SUM_REAL)
+			value = CALL(c, "scan_extreme_key", RQL_SPIRV_U64, value);
 		else if (kind == RQL_SCAN_WORD_MIN || kind == RQL_SCAN_WORD_MAX)
 			value = OP2(c, XOR, U64, value, rql_spirv_u64(&c->m, UINT64_C(1) << 63));
 	}

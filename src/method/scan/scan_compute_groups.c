@@ -123,7 +123,7 @@ static struct rql_scan_group_column half_column(const struct rql_scan *scan, con
 	uint64_t flags = is_wide(scan, sum) ? RQL_SCAN_AVERAGE_WIDE : 0;
 	if (lower)
 		flags |= RQL_SCAN_HALF_OF_TWO | (is_wide(scan, lower) ? RQL_SCAN_HALF_LOW_WIDE : 0);
-	return (struct rql_scan_group_column){.kind = o->half == RQL_GROUP_UPPER ? RQL_SCAN_KEY_UPPER : RQL_SCAN_KEY_LOWER,
+	return (struct rql_scan_group_column){.kind = o->half == RQL_HALF_UPPER ? RQL_SCAN_KEY_UPPER : RQL_SCAN_KEY_LOWER,
 	                                      .word = rql_scan_key_word(scan, sum),
 	                                      .valid = rql_scan_key_valid(scan, sum),
 	                                      .less = (uint64_t)column->least - 1,

@@ -1,4 +1,5 @@
 /* A request bound to a snapshot: what is loaded, which steps filter, how groups are numbered, what rows hold. */
+#include "column/form.h"
 #include "method/scan/scan_query.h"
 
 #include <math.h>
@@ -610,9 +611,19 @@ static rql_status bind_key(struct binding *b, const struct rql_output *output, s
 	return RQL_OK;
 }
 
-/* Every value has a field of the form's column. */
-static bool emit_fits(const struct rql_scan_operand *o, const struct rql_store_column *column)
+static bool half_fits(const struct rql_scan_operand *o, enum rql_half half, const struct rql_store_column *column)
 {
+	const bool upper = half == RQL_HALF_UPPER;
+	return o->kind == RQL_MEASURE_INTEGER && o->lane != RQL_LANE_I128 && column->kind == RQL_STORE_INTEGER &&
+	       column->least <= (upper ? o->least >> RQL_FORM_LOW_BITS : 0) &&
+	       (upper ? o->greatest >> RQL_FORM_LOW_BITS : RQL_FORM_LOW_MASK) <= column->greatest;
+}
+
+/* Every value has a field of the form's column. */
+static bool emit_fits(const struct rql_scan_operand *o, enum rql_half half, const struct rql_store_column *column)
+{
+	if (half != RQL_HALF_NONE)
+		return half_fits(o, half, column);
 	if ((o->kind == RQL_MEASURE_REAL) != (column->kind == RQL_STORE_REAL) ||
 	    (o->kind == RQL_MEASURE_CODE) != (column->kind == RQL_STORE_CODED))
 		return false;
@@ -637,6 +648,7 @@ static rql_status bind_emits(struct binding *b)
 		*emit = (struct rql_scan_emit){.column = &r->gives->columns[i],
 		                               .bits = rql_form_bits(&r->gives->columns[i]),
 		                               .offset = rql_form_offset(r->gives, i),
+		                               .half = r->outputs[i].half,
 		                               .canonical = r->outputs[i].canonical,
 		                               .null_value = r->outputs[i].null_value};
 		if (r->outputs[i].part_count) {
@@ -644,7 +656,7 @@ static rql_status bind_emits(struct binding *b)
 			continue;
 		}
 		RQL_TRY(need_operand(b, &r->outputs[i].source, &emit->operand));
-		if (!emit_fits(&scan->operands[emit->operand], emit->column))
+		if (!emit_fits(&scan->operands[emit->operand], emit->half, emit->column))
 			return wrong(b, "values without a field in the form", i);
 	}
 	return RQL_OK;

@@ -50,11 +50,16 @@ u64vec2 lower_at(uint group, uint64_t count)
 	return rql_plus(fields_at(args.fields, group, (args.kind & RQL_GROUP_FIELD_LOW_WIDE) != 0u), before);
 }
 
-uint64_t half_at(uint group, uint64_t count)
+// Of values, whose halves may have been added up apart.
+u64vec2 whole_at(uint group, uint64_t count)
 {
 	u64vec2 sum = sum_at(group, count);
-	if ((args.kind & RQL_GROUP_FIELD_OF_TWO) != 0u)
-		sum = rql_whole(sum, lower_at(group, count));
+	return (args.kind & RQL_GROUP_FIELD_OF_TWO) != 0u ? rql_whole(sum, lower_at(group, count)) : sum;
+}
+
+uint64_t half_at(uint group, uint64_t count)
+{
+	u64vec2 sum = whole_at(group, count);
 	return (args.kind & 0xffu) == RQL_GROUP_FIELD_UPPER ? rql_upper_half(sum) : rql_lower_half(sum);
 }
 
@@ -66,7 +71,8 @@ uint64_t real_field(uint64_t bits)
 uint64_t average_at(uint group, uint64_t count)
 {
 	uint bits = (args.kind & RQL_GROUP_FIELD_NARROW) != 0u ? 53u : 64u;
-	return real_field(rql_average(sum_at(group, count), count, args.power, bits));
+	uint64_t power = (args.kind & RQL_GROUP_FIELD_OF_TWO) != 0u ? 1ul : args.power; // halves are of BIGINTs
+	return real_field(rql_average(whole_at(group, count), count, power, bits));
 }
 
 uint64_t field_at(uint group)
@@ -82,7 +88,7 @@ uint64_t field_at(uint group)
 	if (count == 0ul)
 		return 0ul;
 	if (kind == RQL_GROUP_FIELD_SUM)
-		return sum_at(group, count).x - args.less;
+		return whole_at(group, count).x - args.less;
 	if (kind == RQL_GROUP_FIELD_UPPER || kind == RQL_GROUP_FIELD_LOWER)
 		return half_at(group, count) - args.less;
 	if (kind == RQL_GROUP_FIELD_AVERAGE)

@@ -31,10 +31,10 @@ uint scan_kind_of(rql_scan_accumulator acc, uint word)
 }
 
 // The number's place in a hash table, made when it is new; all ones: the table is full, which is noted and ends in a
-// larger one.
+// larger one. The high bits of a number are all that reals of few digits differ in: they go into the low ones first.
 uint64_t scan_find_place(rql_scan_accumulator acc, uint64_t keys, uint64_t number)
 {
-	uint64_t at = ((number * 0x9e3779b97f4a7c15ul) >> 20) & acc.mask;
+	uint64_t at = (((number ^ number >> 32) * 0x9e3779b97f4a7c15ul) >> 20) & acc.mask;
 	uint64_t tries = min(acc.mask + 1ul, 512ul);
 	for (uint64_t i = 0ul; i < tries; i++) {
 		ScanWord key = ScanWord(keys + at * 8ul);

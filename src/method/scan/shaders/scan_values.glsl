@@ -12,7 +12,12 @@ uint64_t scan_widened(const uint64_t bits)
 	return bits;
 #endif
 }
-// As rows' extremes, but that -0.0 is 0.0.
+// Of a row's extremes: -0.0 is below 0.0, so that the host is shown the one that there is.
+uint64_t scan_extreme_key(const uint64_t bits)
+{
+	return rql_state_real_key(bits);
+}
+// The same, but that -0.0 is 0.0.
 uint64_t scan_real_key(const uint64_t bits)
 {
 	return rql_state_real_key((bits & 0x7ffffffffffffffful) == 0ul ? 0ul : bits);
