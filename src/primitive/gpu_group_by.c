@@ -51,13 +51,6 @@ static void take_size(const struct rql_group_by *group, uint32_t slots, uint32_t
 		plan->slots /= 2;
 }
 
-/* How many groups a table is to have: buckets of keys are still found fast when it is nearly full, and rows of those
- * that chance makes too many meet in the device's table. */
-static uint32_t fit_of(const struct group_by_plan *plan)
-{
-	return plan->slots * 7 / 8;
-}
-
 /* Few groups: a table that is nearly empty, and copies, so that lanes seldom meet. */
 static void choose_copies(const struct rql_group_by *group, uint64_t guess, struct group_by_plan *plan)
 {
@@ -69,20 +62,22 @@ static void choose_copies(const struct rql_group_by *group, uint64_t guess, stru
 		plan->copies *= 2;
 }
 
-/* The number of passes counts most. */
+/* The number of passes counts most. `eighths` of its slots is how many groups a table is to have: buckets of keys are
+ * found fast even when it is nearly full, and rows of the groups that chance makes too many meet in the device's table. */
 static void choose_parts(const struct rql_group_by *group, uint64_t guess, struct group_by_plan *plan)
 {
 	static const struct {
-		uint32_t size, most_bits;
-	} steps[] = {{LARGE_TABLE, 0},
-	             {MIDDLE_TABLE, SHORT_BITS},
-	             {LARGE_TABLE, RQL_PARTITION_PASS_BITS},
-	             {SMALL_TABLE, 2 * RQL_PARTITION_PASS_BITS},
-	             {LARGE_TABLE, 2 * RQL_PARTITION_PASS_BITS}};
+		uint32_t size, most_bits, eighths;
+	} steps[] = {{LARGE_TABLE, 0, 7},
+	             {MIDDLE_TABLE, SHORT_BITS, 3},
+	             {LARGE_TABLE, RQL_PARTITION_PASS_BITS, 7},
+	             {SMALL_TABLE, 2 * RQL_PARTITION_PASS_BITS, 7},
+	             {LARGE_TABLE, 2 * RQL_PARTITION_PASS_BITS, 7}};
 	for (uint32_t i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
 		const struct table_size *size = &sizes[steps[i].size];
 		take_size(group, size->slots, size->threads, plan);
-		const uint32_t fit = fit_of(plan), bits = guess > fit ? rql_log2_up(rql_div_up(guess, fit)) : 0;
+		const uint32_t fit = plan->slots / 8 * steps[i].eighths;
+		const uint32_t bits = guess > fit ? rql_log2_up(rql_div_up(guess, fit)) : 0;
 		plan->bits = bits && bits < PARTS_LEAST ? PARTS_LEAST : bits;
 		if (plan->bits <= steps[i].most_bits)
 			return;
