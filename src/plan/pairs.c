@@ -48,7 +48,7 @@ static bool describe_groups(const struct rql_planning *p, const struct rql_known
 
 /* What a join asks for; false: none that pairs are of use to. */
 static bool describe_join(const struct rql_planning *p, const struct rql_known_rows *known, const struct rql_rel *rel,
-                     struct rql_sides *out)
+                          struct rql_sides *out)
 {
 	if (rel->kind != RQL_REL_JOIN || rql_join_is_asof(rel->join))
 		return false;
@@ -90,7 +90,8 @@ static void try_device(struct rql_planning *p, const struct rql_method *method, 
 	const struct rql_request request = {.sides = asked.groups ? NULL : &asked.sides,
 	                                    .grouping = asked.groups ? &asked.grouping : NULL,
 	                                    .wants = asked.groups ? RQL_PORT_GROUPS : RQL_PORT_PAIRS};
-	asked.sides.device_bytes = asked.grouping.device_bytes = p->ctx->device_room ? p->ctx->device_room(p->ctx->load_state, device) : 0;
+	asked.sides.device_bytes = p->ctx->device_room ? p->ctx->device_room(p->ctx->load_state, device) : 0;
+	asked.grouping.device_bytes = asked.sides.device_bytes;
 	*out = (struct rql_pairs_offer){.method = method, .device = device};
 	if (!rql_method_takes(method, &request) || method->offer(&request, device, &reason) != RQL_OFFER_FULL)
 		return;
@@ -117,12 +118,13 @@ static bool may_run(const struct rql_planning *p, struct rql_device *device)
 static void choose(struct rql_planning *p, const struct asked *asked, struct rql_pairs_offer *best)
 {
 	struct rql_devices *devices = p->ctx->devices;
+	const enum rql_reads reads = asked->groups ? RQL_READS_GROUPING : RQL_READS_SIDES;
 	for (uint32_t d = 0; d < atomic_load(&devices->count); d++) {
 		if (!may_run(p, &devices->device[d]))
 			continue;
 		for (uint32_t m = 0; rql_methods()[m]; m++) {
 			struct rql_pairs_offer here;
-			if (rql_methods()[m]->reads != (asked->groups ? RQL_READS_GROUPING : RQL_READS_SIDES) || p->ctx->settings->disabled_methods >> m & 1)
+			if (rql_methods()[m]->reads != reads || p->ctx->settings->disabled_methods >> m & 1)
 				continue;
 			try_device(p, rql_methods()[m], &devices->device[d], *asked, &here);
 			if (here.prepared && (!best->prepared || rql_cost_expected(&here.cost) < rql_cost_expected(&best->cost))) {
