@@ -149,7 +149,9 @@ static inline void join_by_keys(rayql_connection *con, const char *unit)
 		same_at(con, cases[i].sql, NULL, __FILE__, __LINE__);
 		char *text = rows_of(con, explain, NULL);
 		const char *at = strstr(text, wanted);
-		if ((at && strstr(at, "by keys that lie there")) != cases[i].looked_up)
+		/* Once a map without keys is there, its plan may be the cheaper one: it looks its keys up, too. */
+		const bool by_keys = at && (strstr(at, "by keys that lie there") || strstr(at, ": 0 keys"));
+		if (by_keys != cases[i].looked_up)
 			fail_msg("%s\n%s", cases[i].sql, text);
 		free(text);
 	}
