@@ -50,6 +50,16 @@ struct rql_host_rows rql_host_rows_in(const struct rql_host_piece *piece, const 
 	return rows;
 }
 
+void rql_host_record_columns(struct rql_commands *c, const struct rql_host_piece *piece, uint64_t first, uint64_t rows,
+                             const struct rql_host_layout *to, struct rql_buffer *buffer, uint64_t at)
+{
+	for (uint32_t i = 0; i < to->count; i++) {
+		const struct rql_span *from = i ? &piece->columns[i - 1] : &piece->keys;
+		const uint64_t bytes = to->bits[i] / 8;
+		rql_record_copy(c, from->buffer, from->offset + first * bytes, buffer, to->at[i] + at * bytes, rows * bytes);
+	}
+}
+
 rql_status rql_host_feed_next(struct rql_host_feed *feed, struct rql_device *device, uint64_t most,
                               struct rql_host_piece *piece, struct rql_error *err)
 {
@@ -75,6 +85,24 @@ uint64_t rql_host_read_rows(const struct rql_host_side *side)
 	return (rows < most ? rows : most) / 4 * 4;
 }
 
+static rql_status cancelled(const struct rql_progress *progress, struct rql_error *err)
+{
+	if (!progress || !atomic_load_explicit(&progress->cancel, memory_order_relaxed))
+		return RQL_OK;
+	return rql_error_set(err, RQL_ERROR_INTERRUPTED, "INTERRUPT Error: Interrupted!");
+}
+
+static rql_status take_source(const struct rql_host_side *side, struct rql_host_store *store,
+                              const struct rql_progress *progress, struct rql_error *err)
+{
+	const uint64_t rows = side->source.rows, most = READ_BYTES / rql_host_row_bytes(&side->shape) / 64 * 64;
+	for (uint64_t first = 0; first < rows; first += most) {
+		RQL_TRY(rql_host_store_take(store, &side->source, first, rows - first < most ? rows : first + most, err));
+		RQL_TRY(cancelled(progress, err));
+	}
+	return RQL_OK;
+}
+
 /* Pieces come in memory that the device reaches, too. */
 static rql_status fill_store(struct rql_host_feed *feed, struct rql_device *device, struct rql_host_store *store,
                              struct rql_buffer *staging, struct rql_progress *progress, struct rql_error *err)
@@ -88,8 +116,7 @@ static rql_status fill_store(struct rql_host_feed *feed, struct rql_device *devi
 			break;
 		const struct rql_host_rows rows = rql_host_rows_in(&piece, &feed->side->shape);
 		RQL_TRY(rql_host_store_add(store, &rows, err));
-		if (progress && atomic_load_explicit(&progress->cancel, memory_order_relaxed))
-			return rql_error_set(err, RQL_ERROR_INTERRUPTED, "INTERRUPT Error: Interrupted!");
+		RQL_TRY(cancelled(progress, err));
 	}
 	return RQL_OK;
 }
@@ -100,6 +127,8 @@ rql_status rql_host_partition(struct rql_host_feed *feed, struct rql_device *dev
 	const uint64_t bytes = rql_host_side_layout(feed->side, rql_host_read_rows(feed->side)).bytes;
 	struct rql_buffer *staging = NULL;
 	RQL_TRY(rql_host_store_new(spec, out, err));
+	if (!feed->store && feed->side->source.read)
+		return take_source(feed->side, *out, progress, err);
 	if (feed->store || !feed->side->in_place)
 		RQL_TRY(rql_buffer_new(device, bytes, RQL_MEMORY_READBACK, "rows to be partitioned", &staging, err));
 	const rql_status status = fill_store(feed, device, *out, staging, progress, err);

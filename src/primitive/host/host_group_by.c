@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 
-#define ROOM_LEFT 16u /* of what can be had, one part in so many */
 #define MORE 8u       /* times the groups, after they were too many */
 #define FEW 1024u     /* groups of a partition that one key fills */
 
@@ -229,14 +228,7 @@ static rql_status run_rows(struct run *run, struct rql_host_group_report *report
 
 static uint64_t limit_of(const struct rql_host_group_by *by)
 {
-	uint64_t least = by->device_limit ? by->device_limit : UINT64_MAX;
-	for (uint32_t i = 0; i < by->device_count; i++) {
-		uint64_t available, total;
-		rql_device_memory(by->devices[i], &available, &total);
-		available -= available / ROOM_LEFT;
-		least = available < least ? available : least;
-	}
-	return least;
+	return rql_host_device_limit(by->devices, by->device_count, by->device_limit);
 }
 
 /* ---- the whole ---- */

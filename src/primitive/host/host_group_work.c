@@ -156,19 +156,6 @@ static rql_status wait_for(struct rql_host_group_worker *w, struct rql_host_grou
 	return RQL_OK;
 }
 
-static rql_status submit(struct rql_host_group_turn *turn, struct rql_commands *c, rql_status status, struct rql_error *err)
-{
-	if (status == RQL_OK)
-		status = rql_commands_end(c, err);
-	if (status == RQL_OK)
-		status = rql_submit(c, &turn->ticket, err);
-	if (status != RQL_OK)
-		rql_commands_free(c);
-	else
-		turn->commands = c;
-	return status;
-}
-
 /* ---- rows that lie on the device ---- */
 
 static struct rql_group_by group_on(const struct rql_host_group_worker *w, struct rql_buffer *in,
@@ -205,17 +192,6 @@ static rql_status record_groups(struct rql_host_group_worker *w, struct rql_comm
 	memcpy(drawing.drawing.images, w->images, sizeof(w->images));
 	drawing.drawing.points = (struct rql_span){w->points, 0};
 	return rql_record_raster_groups(c, &drawing, err);
-}
-
-/* A piece to row `at` of a buffer. */
-static void record_columns(struct rql_commands *c, const struct rql_host_piece *piece, const struct rql_host_layout *to,
-                           struct rql_buffer *buffer, uint64_t at)
-{
-	for (uint32_t i = 0; i < to->count; i++) {
-		const struct rql_span *from = i ? &piece->columns[i - 1] : &piece->keys;
-		const uint64_t bytes = to->bits[i] / 8;
-		rql_record_copy(c, from->buffer, from->offset, buffer, to->at[i] + at * bytes, piece->rows * bytes);
-	}
 }
 
 /* ---- groups go out ---- */
@@ -278,7 +254,7 @@ static rql_status put_all(struct rql_host_group_worker *w, uint64_t found, struc
 		RQL_TRY(make_room(w, turn->staging, count[i % 2], &to[i % 2], err));
 		RQL_TRY(rql_commands_new(w->device, RQL_COMMANDS_TIMED, &c, err));
 		record_out(w, c, first, &to[i % 2], count[i % 2]);
-		RQL_TRY(submit(turn, c, RQL_OK, err));
+		RQL_TRY(rql_host_submit(c, RQL_OK, &turn->commands, &turn->ticket, err));
 		first += count[i % 2];
 	}
 	return RQL_OK;
@@ -316,8 +292,8 @@ static rql_status load(struct rql_host_group_worker *w, struct rql_host_feed *fe
 		if (!piece.rows)
 			break;
 		RQL_TRY(rql_commands_new(w->device, RQL_COMMANDS_TIMED, &c, err));
-		record_columns(c, &piece, &w->rows_layout, w->rows, *rows);
-		RQL_TRY(submit(turn, c, RQL_OK, err));
+		rql_host_record_columns(c, &piece, 0, piece.rows, &w->rows_layout, w->rows, *rows);
+		RQL_TRY(rql_host_submit(c, RQL_OK, &turn->commands, &turn->ticket, err));
 		w->report.pieces++;
 		*rows += piece.rows;
 	}
@@ -485,15 +461,16 @@ static rql_status stream(struct rql_host_group_worker *w, struct source *from, s
 {
 	for (uint64_t s = 0; !from->ended || in_flight(w); s++) {
 		struct rql_host_group_slot *slot = &w->slot[s % RQL_HOST_FLIGHT];
+		struct rql_host_group_turn *turn = &w->turn[s % 2];
 		struct rql_commands *c;
-		RQL_TRY(wait_for(w, &w->turn[s % 2], err));
+		RQL_TRY(wait_for(w, turn, err));
 		RQL_TRY(take(w, from, s, err));
 		if (!from->ended)
 			RQL_TRY(fill(w, from, slot, err));
 		if (!slot->rows && !w->slot[(s + 3) % RQL_HOST_FLIGHT].rows && !w->slot[(s + 2) % RQL_HOST_FLIGHT].rows)
 			continue;
 		RQL_TRY(rql_commands_new(w->device, RQL_COMMANDS_TIMED, &c, err));
-		RQL_TRY(submit(&w->turn[s % 2], c, record_step(w, s, c, err), err));
+		RQL_TRY(rql_host_submit(c, record_step(w, s, c, err), &turn->commands, &turn->ticket, err));
 	}
 	return RQL_OK;
 }

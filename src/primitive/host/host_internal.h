@@ -39,7 +39,7 @@ static inline bool rql_host_feed_ended(const struct rql_host_feed *feed)
 	return feed->store && feed->at >= feed->rows;
 }
 
-/* All rows of a feed into partitions. Pieces come in memory that the device reaches; of each, so many rows at most. What was
+/* All rows of a feed into partitions. Those of a source are read in place, by all threads; other pieces come in memory that the device reaches; of each, so many rows at most. What was
  * made before an error is the caller's, too. */
 uint64_t rql_host_read_rows(const struct rql_host_side *side);
 rql_status rql_host_partition(struct rql_host_feed *feed, struct rql_device *device, const struct rql_host_store_spec *spec,
@@ -58,10 +58,18 @@ struct rql_host_layout rql_host_layout_of(const struct rql_host_join *join, cons
                                           uint64_t rows);
 /* buffer NULL: a piece that lies nowhere yet. */
 struct rql_host_piece rql_host_piece_in(const struct rql_host_layout *layout, struct rql_buffer *buffer);
+/* So many rows of a piece, from row `first` of it on, to row `at` of a buffer. */
+void rql_host_record_columns(struct rql_commands *c, const struct rql_host_piece *piece, uint64_t first, uint64_t rows,
+                             const struct rql_host_layout *to, struct rql_buffer *buffer, uint64_t at);
 /* Where the CPU finds a piece's rows. */
 struct rql_host_rows rql_host_rows_in(const struct rql_host_piece *piece, const struct rql_host_shape *shape);
 
 /* ---- a device at work ---- */
+/* What any of them may have of its memory: a part of what is there, and never more than `limit` (0: none). */
+uint64_t rql_host_device_limit(struct rql_device *const *devices, uint32_t count, uint64_t limit);
+/* The recording becomes the step that is in flight; status: of what was recorded. */
+rql_status rql_host_submit(struct rql_commands *c, rql_status status, struct rql_commands **flight, uint64_t *ticket,
+                           struct rql_error *err) RQL_MUST_CHECK;
 #define RQL_HOST_FLIGHT 4u /* pieces between their way in and the sink */
 struct rql_host_slot {
 	struct rql_host_piece host, result; /* in the host's memory */

@@ -3,9 +3,6 @@
 
 #include <stdlib.h>
 
-#define ROOM_LEFT 16u /* of what can be had, one part in so many */
-#define READ_BYTES (UINT64_C(64) << 20) /* that are partitioned at a time */
-
 /* Stores of both sides' partitions; above: build rows of the partition that they were made of. */
 struct level {
 	struct rql_host_store *store[2];
@@ -44,74 +41,17 @@ static rql_status limit_reached(const struct rql_device *device, uint64_t need, 
 
 /* ---- partitions ---- */
 
-static rql_status store_new(const struct run *run, const struct rql_host_side *side, uint32_t bits, uint32_t used,
-                            struct rql_host_store **out, struct rql_error *err)
-{
-	const struct rql_host_store_spec spec = {.shape = side->shape,
-	                                         .bits = bits,
-	                                         .used = used,
-	                                         .memory = run->memory,
-	                                         .pool = run->join->devices[0]->pool};
-	return rql_host_store_new(&spec, out, err);
-}
-
-static uint64_t read_rows(const struct rql_host_side *side)
-{
-	const uint64_t most = READ_BYTES / rql_host_row_bytes(&side->shape), rows = side->rows + 4;
-	return (rows < most ? rows : most) / 4 * 4;
-}
-
-static rql_status cancelled(const struct run *run, struct rql_error *err)
-{
-	struct rql_progress *progress = run->join->progress;
-	if (!progress || !atomic_load_explicit(&progress->cancel, memory_order_relaxed))
-		return RQL_OK;
-	return rql_error_set(err, RQL_ERROR_INTERRUPTED, "INTERRUPT Error: Interrupted!");
-}
-
-static rql_status take_source(const struct run *run, const struct rql_host_side *side, struct rql_host_store *store,
-                              struct rql_error *err)
-{
-	const uint64_t rows = side->source.rows, most = READ_BYTES / rql_host_row_bytes(&side->shape) / 64 * 64;
-	for (uint64_t first = 0; first < rows; first += most) {
-		RQL_TRY(rql_host_store_take(store, &side->source, first, rows - first < most ? rows : first + most, err));
-		RQL_TRY(cancelled(run, err));
-	}
-	return RQL_OK;
-}
-
-/* Pieces come in memory that the first device reaches, too. */
-static rql_status fill_store(const struct run *run, struct rql_host_feed *feed, struct rql_host_store *store,
-                             const struct rql_host_layout *layout, struct rql_buffer *staging, struct rql_error *err)
-{
-	const uint64_t most = read_rows(feed->side);
-	while (!rql_host_feed_ended(feed)) {
-		struct rql_host_piece piece = rql_host_piece_in(layout, staging);
-		RQL_TRY(rql_host_feed_next(feed, run->join->devices[0], most, &piece, err));
-		if (!piece.rows)
-			break;
-		const struct rql_host_rows rows = rql_host_rows_in(&piece, &feed->side->shape);
-		RQL_TRY(rql_host_store_add(store, &rows, err));
-		RQL_TRY(cancelled(run, err));
-	}
-	return RQL_OK;
-}
-
 /* All rows of a feed into partitions. */
 static rql_status partition(const struct run *run, struct rql_host_feed *feed, uint32_t bits, uint32_t used,
                             struct rql_host_store **out, struct rql_error *err)
 {
-	const struct rql_host_layout layout = rql_host_layout_of(run->join, feed->side, read_rows(feed->side));
-	struct rql_buffer *staging = NULL;
-	RQL_TRY(store_new(run, feed->side, bits, used, out, err));
-	if (!feed->store && feed->side->source.read)
-		return take_source(run, feed->side, *out, err);
-	if (feed->store || !feed->side->in_place)
-		RQL_TRY(rql_buffer_new(run->join->devices[0], layout.bytes, RQL_MEMORY_READBACK, "rows to be partitioned", &staging,
-		                       err));
-	const rql_status status = fill_store(run, feed, *out, &layout, staging, err);
-	rql_buffer_free(staging);
-	return status;
+	struct rql_device *device = run->join->devices[0];
+	const struct rql_host_store_spec spec = {.shape = feed->side->shape,
+	                                         .bits = bits,
+	                                         .used = used,
+	                                         .memory = run->memory,
+	                                         .pool = device->pool};
+	return rql_host_partition(feed, device, &spec, run->join->progress, out, err);
 }
 
 /* ---- a pair of partitions ---- */
@@ -268,14 +208,7 @@ static rql_status run_devices(struct run *run, struct rql_host_report *report, s
 
 static uint64_t limit_of(const struct rql_host_join *join)
 {
-	uint64_t least = join->device_limit ? join->device_limit : UINT64_MAX;
-	for (uint32_t i = 0; i < join->device_count; i++) {
-		uint64_t available, total;
-		rql_device_memory(join->devices[i], &available, &total);
-		available -= available / ROOM_LEFT;
-		least = available < least ? available : least;
-	}
-	return least;
+	return rql_host_device_limit(join->devices, join->device_count, join->device_limit);
 }
 
 static rql_status partition_sides(struct run *run, struct rql_host_report *report, struct rql_error *err)
@@ -321,7 +254,7 @@ uint64_t rql_host_join_staging(const struct rql_host_join *join)
 		return 0;
 	for (int s = 0; s < 2; s++) {
 		const uint64_t bytes = rql_host_layout_of(join, sides[s], sizes.piece).bytes;
-		const uint64_t all = rql_host_layout_of(join, sides[s], read_rows(sides[s])).bytes; /* of a second pass, too */
+		const uint64_t all = rql_host_layout_of(join, sides[s], rql_host_read_rows(sides[s])).bytes; /* of a second pass, too */
 		piece = bytes > piece ? bytes : piece;
 		read = sizes.bits && all > read ? all : read;
 	}

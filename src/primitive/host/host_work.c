@@ -120,32 +120,7 @@ static rql_status wait_for(struct rql_host_worker *w, struct rql_host_turn *turn
 	return RQL_OK;
 }
 
-/* The recording becomes the turn's step; status: of what was recorded. */
-static rql_status submit(struct rql_host_turn *turn, struct rql_commands *c, rql_status status, struct rql_error *err)
-{
-	if (status == RQL_OK)
-		status = rql_commands_end(c, err);
-	if (status == RQL_OK)
-		status = rql_submit(c, &turn->ticket, err);
-	if (status != RQL_OK)
-		rql_commands_free(c);
-	else
-		turn->commands = c;
-	return status;
-}
-
 /* ---- the build side ---- */
-
-/* So many rows of a piece, from row `first` of it on, to row `at` of a buffer. */
-static void record_columns(struct rql_commands *c, const struct rql_host_piece *piece, uint64_t first, uint64_t rows,
-                           const struct rql_host_layout *to, struct rql_buffer *buffer, uint64_t at)
-{
-	for (uint32_t i = 0; i < to->count; i++) {
-		const struct rql_span *from = i ? &piece->columns[i - 1] : &piece->keys;
-		const uint64_t bytes = to->bits[i] / 8;
-		rql_record_copy(c, from->buffer, from->offset + first * bytes, buffer, to->at[i] + at * bytes, rows * bytes);
-	}
-}
 
 /* As many rows as there is room for; w->relation.build.count becomes their number. */
 static rql_status load_build(struct rql_host_worker *w, struct rql_host_feed *feed, struct rql_error *err)
@@ -161,8 +136,8 @@ static rql_status load_build(struct rql_host_worker *w, struct rql_host_feed *fe
 		if (!piece.rows)
 			break;
 		RQL_TRY(rql_commands_new(w->device, RQL_COMMANDS_TIMED, &c, err));
-		record_columns(c, &piece, 0, piece.rows, &w->build_layout, w->build, rows);
-		RQL_TRY(submit(turn, c, RQL_OK, err));
+		rql_host_record_columns(c, &piece, 0, piece.rows, &w->build_layout, w->build, rows);
+		RQL_TRY(rql_host_submit(c, RQL_OK, &turn->commands, &turn->ticket, err));
 		rows += piece.rows;
 	}
 	w->relation.build.count = rows;
@@ -195,7 +170,7 @@ static rql_status partition_build(struct rql_host_worker *w, struct rql_error *e
 	struct rql_commands *c;
 	RQL_TRY(wait_for(w, turn, err));
 	RQL_TRY(rql_commands_new(w->device, RQL_COMMANDS_TIMED, &c, err));
-	return submit(turn, c, rql_record_join_built(c, &join, err), err);
+	return rql_host_submit(c, rql_record_join_built(c, &join, err), &turn->commands, &turn->ticket, err);
 }
 
 /* ---- a piece on the device ---- */
@@ -289,7 +264,7 @@ static rql_status record_alone(struct rql_host_worker *w, const struct rql_host_
                                struct rql_error *err)
 {
 	const struct rql_join join = join_on(w, in, to->out, to->count, rows);
-	record_columns(c, &slot->host, first, rows, &w->probe_layout, in, 0);
+	rql_host_record_columns(c, &slot->host, first, rows, &w->probe_layout, in, 0);
 	w->report.probe_bytes += rows * rql_host_row_bytes(&w->join->probe.shape);
 	return rql_record_join(c, &join, err);
 }
@@ -413,8 +388,9 @@ static rql_status stream(struct rql_host_worker *w, struct rql_host_feed *feed, 
 	bool ended = false;
 	for (uint64_t s = 0; !ended || in_flight(w); s++) {
 		struct rql_host_slot *slot = &w->slot[s % RQL_HOST_FLIGHT];
+		struct rql_host_turn *turn = &w->turn[s % 2];
 		struct rql_commands *c;
-		RQL_TRY(wait_for(w, &w->turn[s % 2], err));
+		RQL_TRY(wait_for(w, turn, err));
 		RQL_TRY(take(w, s, err));
 		if (!ended)
 			RQL_TRY(fill(w, feed, slot, err));
@@ -422,7 +398,7 @@ static rql_status stream(struct rql_host_worker *w, struct rql_host_feed *feed, 
 		if (!slot->rows && !w->slot[(s + 3) % RQL_HOST_FLIGHT].rows && !w->slot[(s + 2) % RQL_HOST_FLIGHT].rows)
 			continue;
 		RQL_TRY(rql_commands_new(w->device, RQL_COMMANDS_TIMED, &c, err));
-		RQL_TRY(submit(&w->turn[s % 2], c, record_step(w, s, c, err), err));
+		RQL_TRY(rql_host_submit(c, record_step(w, s, c, err), &turn->commands, &turn->ticket, err));
 	}
 	return RQL_OK;
 }

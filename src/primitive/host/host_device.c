@@ -1,0 +1,30 @@
+/* What joins and group-bys share of a device: how much of its memory they may have, and its queue. */
+#include "primitive/host/host_internal.h"
+
+#define ROOM_LEFT 16u /* of what can be had, one part in so many */
+
+uint64_t rql_host_device_limit(struct rql_device *const *devices, uint32_t count, uint64_t limit)
+{
+	uint64_t least = limit ? limit : UINT64_MAX;
+	for (uint32_t i = 0; i < count; i++) {
+		uint64_t available, total;
+		rql_device_memory(devices[i], &available, &total);
+		available -= available / ROOM_LEFT;
+		least = available < least ? available : least;
+	}
+	return least;
+}
+
+rql_status rql_host_submit(struct rql_commands *c, rql_status status, struct rql_commands **flight, uint64_t *ticket,
+                           struct rql_error *err)
+{
+	if (status == RQL_OK)
+		status = rql_commands_end(c, err);
+	if (status == RQL_OK)
+		status = rql_submit(c, ticket, err);
+	if (status != RQL_OK)
+		rql_commands_free(c);
+	else
+		*flight = c;
+	return status;
+}
