@@ -242,29 +242,10 @@ static rql_status take(struct making *m, struct rql_grouped *out)
 /* ---- the run ---- */
 
 /* Else the reason names the method whose rows are grouped. */
-static void say_whose(struct rql_error *err, rql_status status, const struct rql_pairs_offer *offer)
-{
-	char *why = strdup(rql_error_message(err));
-	(void)rql_error_set(err, status, "groups by %s on %s: %s", offer->method->name, offer->device->id, why ? why : "");
-	free(why);
-}
-
 static rql_status run_method(struct making *m)
 {
-	struct rql_running *r = m->r;
-	const struct rql_pairs_offer *offer = r->pairs;
-	const struct rql_run how = {.arena = r->arena, .progress = r->flow->progress, .grouping = &m->run};
-	struct rql_port port = {0};
-	if (how.progress)
-		atomic_store(&how.progress->phase, "grouping rows of the host's memory on a device");
-	const rql_status status = offer->method->run(offer->prepared, offer->device, &how, &port, r->err);
-	if (how.progress)
-		atomic_store(&how.progress->phase, NULL);
-	if (status == RQL_ERROR_DEVICE || status == RQL_ERROR_LIMIT || status == RQL_ERROR_MEMORY || status == RQL_ERROR_IO)
-		say_whose(r->err, status, offer);
-	r->moved = port.moved;
-	r->stats.device_ns += port.device_ns;
-	return status;
+	return rql_pairs_run(m->r, (struct rql_run){.grouping = &m->run}, "groups",
+	                     "grouping rows of the host's memory on a device");
 }
 
 /* Partitions are charged to the budget as long as they are there: as many bytes as these rows need, where there are more. */

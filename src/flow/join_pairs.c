@@ -237,29 +237,34 @@ static uint64_t host_bytes(const struct joining *j, const struct rql_run_sides *
 }
 
 /* Else the reason names the method whose rows are joined. */
-static void say_whose(struct rql_error *err, rql_status status, const struct rql_pairs_offer *offer)
+static void say_whose(struct rql_error *err, rql_status status, const char *what, const struct rql_pairs_offer *offer)
 {
 	char *why = strdup(rql_error_message(err));
-	(void)rql_error_set(err, status, "pairs by %s on %s: %s", offer->method->name, offer->device->id, why ? why : "");
+	(void)rql_error_set(err, status, "%s by %s on %s: %s", what, offer->method->name, offer->device->id, why ? why : "");
 	free(why);
 }
 
-static rql_status find(struct joining *j, struct rql_run_sides *sides)
+rql_status rql_pairs_run(struct rql_running *r, struct rql_run how, const char *what, const char *phase)
 {
-	struct rql_running *r = j->r;
 	const struct rql_pairs_offer *offer = r->pairs;
-	const struct rql_run how = {.arena = r->arena, .progress = r->flow->progress, .sides = sides};
 	struct rql_port port = {0};
+	how.arena = r->arena;
+	how.progress = r->flow->progress;
 	if (how.progress)
-		atomic_store(&how.progress->phase, "joining rows of the host's memory on a device");
+		atomic_store(&how.progress->phase, phase);
 	const rql_status status = offer->method->run(offer->prepared, offer->device, &how, &port, r->err);
 	if (how.progress)
 		atomic_store(&how.progress->phase, NULL);
 	if (status == RQL_ERROR_DEVICE || status == RQL_ERROR_LIMIT || status == RQL_ERROR_MEMORY || status == RQL_ERROR_IO)
-		say_whose(r->err, status, offer);
+		say_whose(r->err, status, what, offer);
 	r->moved = port.moved;
 	r->stats.device_ns += port.device_ns;
 	return status;
+}
+
+static rql_status find(struct joining *j, struct rql_run_sides *sides)
+{
+	return rql_pairs_run(j->r, (struct rql_run){.sides = sides}, "pairs", "joining rows of the host's memory on a device");
 }
 
 /* Partitions are charged to the budget as long as they are there. */
