@@ -765,6 +765,10 @@ static void test_groups_skew(void **state)
 	struct group_check tallies = {.key_bits = 64, .value_bits = 64, .rows = 140003, .distinct = 1, .guess = 1000,
 	                              .pattern = EQUAL, .columns = 2, .is_signed = true, .tuning = {.bits = 1, .piece_log2 = 17}};
 	check_groups(tallies);
+	/* One sweep of a workgroup whose table has no place for most groups: all columns of their rows go to the device's. */
+	struct group_check full = {.key_bits = 64, .value_bits = 64, .rows = 250, .distinct = 1 << 20, .guess = 30,
+	                           .pattern = UNIFORM, .columns = 2, .tuning = {.bits = 1, .slots = 64, .threads = 64}};
+	check_groups(full);
 	k.tuning = (struct rql_relation_tuning){0};
 	k.pattern = UNIFORM;
 	k.guess = 1; /* found out by what finds no place */

@@ -216,11 +216,12 @@ void load_rows(uint first, uint end, column_words column, out KEY key[ROWS], out
 	}
 }
 
+// `slots` and `present`, the rows that have one: found here, but where they are known.
 void add_rows(uint wanted, column_words column, in KEY key[ROWS], in VALUE value[ROWS], inout uint slots[ROWS],
-              bool known)
+              inout uint present, bool known)
 {
 	bool counted = column.index == 0u;
-	uint copy = (rql_thread() & (args.copies - 1u)) * (SLOTS + 1u), present = wanted;
+	uint copy = (rql_thread() & (args.copies - 1u)) * (SLOTS + 1u);
 	uint place[ROWS];
 	if (!known)
 		present = find_slots(key, wanted, slots);
@@ -247,9 +248,9 @@ bool is_lost()
 	return lost;
 }
 
-// All rows of a piece to the accumulators; the next rows are under way while some are added. `slots`: those of a piece
-// that is one sweep.
-void add_piece(piece_rows piece, column_words column, inout uint slots[ROWS], inout held_words held)
+// All rows of a piece to the accumulators; the next rows are under way while some are added. `slots`, `present`: those of
+// a piece that is one sweep.
+void add_piece(piece_rows piece, column_words column, inout uint slots[ROWS], inout uint present, inout held_words held)
 {
 	const uint sweep = ROWS * THREADS;
 	bool known = column.index != 0u && piece.end - piece.first <= sweep, lost = false;
@@ -274,7 +275,7 @@ void add_piece(piece_rows piece, column_words column, inout uint slots[ROWS], in
 		if ((++sweeps & 15u) == 0u && !lost)
 			lost = is_lost();
 		uint wanted = lost ? 0u : rows_wanted(first + own, piece.end);
-		add_rows(wanted, column, key, value, slots, known);
+		add_rows(wanted, column, key, value, slots, present, known);
 		key = next_key;
 		value = next_value;
 	}
@@ -407,7 +408,7 @@ void main()
 	piece_rows piece;
 	if (!piece_of(rql_group(), piece))
 		return;
-	uint slots[ROWS], before = 0u;
+	uint slots[ROWS], present = 0u, before = 0u;
 	for (uint c = 0u; c < max(args.column_count, 1u); c++) {
 		column_words column = column_words(c, 0u, 0ul);
 		if (c < args.column_count) {
@@ -417,7 +418,7 @@ void main()
 		held_words held;
 		[[unroll]] for (uint k = 0u; k < RQL_GROUP_HELD_MOST; k++)
 			held.count[k] = held.top[k] = 0u;
-		add_piece(piece, column, slots, held);
+		add_piece(piece, column, slots, present, held);
 		if (stopped != 0u || given_up != 0u)
 			return;
 		if (c == 0u && piece.whole)
