@@ -24,6 +24,7 @@
 #define RQL_BENCH_HEADS 2u     /* of GROUP_CHECK: keys_to holds rows of keys */
 #define RQL_BENCH_WIDE_KEYS 4u /* of look-ups: keys have 64 bits */
 #define RQL_BENCH_PAYLOADS 8u  /* of PAIR_CHECK: columns hold payloads of rows */
+#define RQL_BENCH_PAIRED 16u   /* of PART_CHECK: keys and payloads lie side by side */
 
 struct rql_relation_bench_args {
 	uint64_t keys, keys_to;  /* keys_to: the other side's, or of the output */

@@ -29,10 +29,8 @@ static const struct rql_relation_variant variants[] = {
 	{"14 bits, 1024 threads", false, {.bits = 15, .slots = 4608, .buckets = 2048, .threads = 1024}},
 	{"17 bits, 256 threads", false, {.bits = 18, .slots = 704, .buckets = 512, .threads = 256}},
 	{"17 bits, 128 threads", false, {.bits = 18, .slots = 704, .buckets = 512, .threads = 128}},
-	{"tiles 512 x 16", false, {.partition_threads = 512, .partition_items = 16}},
-	{"tiles 256 x 8", false, {.partition_threads = 256, .partition_items = 8}},
-	{"tiles 256 x 16", false, {.partition_threads = 256, .partition_items = 16}},
-	{"tiles 1024 x 8", false, {.partition_threads = 1024, .partition_items = 8}},
+	{"tiles of 512 threads", false, {.partition_threads = 512}},
+	{"tiles of 256 threads", false, {.partition_threads = 256}},
 };
 #define VARIANTS (sizeof variants / sizeof *variants)
 
@@ -193,9 +191,14 @@ static rql_status check_part(struct rql_relation_bench *b, struct rql_relation_c
 	const struct rql_partition *p = &one->partition;
 	args.keys = p->keys.buffer->address;
 	args.keys_to = p->keys_out.buffer->address;
-	args.column[0] = p->columns[0].out.buffer->address;
 	args.column_to[0] = p->starts.buffer->address;
 	args.part = p->bits;
+	if (p->paired) {
+		args.flags = RQL_BENCH_PAIRED;
+		args.column[0] = args.keys_to + 4;
+	} else {
+		args.column[0] = p->columns[0].out.buffer->address;
+	}
 	memset(rql_relation_results(b), 0, RQL_RELATION_RESULTS * 8);
 	RQL_TRY(rql_relation_data(b, RQL_BENCH_PART_SUM, &args, err));
 	RQL_TRY(rql_relation_data(b, RQL_BENCH_PART_CHECK, &args, err));
@@ -203,8 +206,8 @@ static rql_status check_part(struct rql_relation_bench *b, struct rql_relation_c
 	return rql_relation_fill(b, p->keys_out.buffer, 0, args.rows * 4 / 256 * 256, 0xdeadbeefu, err);
 }
 
-static rql_status run_part(struct rql_relation_bench *b, uint32_t bits, const struct rql_relation_variant *variant,
-                           struct rql_error *err)
+static rql_status run_part(struct rql_relation_bench *b, uint32_t bits, bool paired,
+                           const struct rql_relation_variant *variant, struct rql_error *err)
 {
 	struct part_case one = {.base = {.record = record_part, .check = check_part}};
 	struct rql_partition *p = &one.partition;
@@ -213,15 +216,18 @@ static rql_status run_part(struct rql_relation_bench *b, uint32_t bits, const st
 	one.base.state = &one;
 	one.data = (struct rql_relation_bench_args){.rows = UINT64_C(1) << log2_rows, .log2_rows = log2_rows,
 	                                            .log2_range = log2_rows};
-	snprintf(one.base.name, sizeof one.base.name, "partition 2^%u x (4 + 4) bytes by %u bits", log2_rows, bits);
+	snprintf(one.base.name, sizeof one.base.name, "partition 2^%u x (4 + 4) bytes by %u bits%s", log2_rows, bits,
+	         paired ? ", pairs" : "");
 	if (!rql_relation_wanted(b, one.base.name))
 		return RQL_OK;
 	RQL_TRY(make_side(b, &side, RQL_BENCH_MAKE_PROBE, 1, one.data, err));
-	*p = (struct rql_partition){.key_bits = 32, .bits = bits, .random_keys = true, .count = one.data.rows,
-	                            .keys = side.keys, .column_count = 1, .tuning = variant->tuning};
+	*p = (struct rql_partition){.key_bits = 32, .bits = bits, .random_keys = true, .paired = paired,
+	                            .count = one.data.rows, .keys = side.keys, .column_count = 1,
+	                            .tuning = variant->tuning};
 	p->columns[0] = side.columns[0];
-	RQL_TRY(rql_relation_buffer(b, p->count * 4, &p->keys_out.buffer, err));
-	RQL_TRY(rql_relation_buffer(b, p->count * 4, &p->columns[0].out.buffer, err));
+	RQL_TRY(rql_relation_buffer(b, p->count * (paired ? 8 : 4), &p->keys_out.buffer, err));
+	if (!paired)
+		RQL_TRY(rql_relation_buffer(b, p->count * 4, &p->columns[0].out.buffer, err));
 	RQL_TRY(rql_relation_buffer(b, ((UINT64_C(1) << bits) + 1) * 4, &p->starts.buffer, err));
 	one.base.scratch_bytes = rql_partition_temp_bytes(p);
 	RQL_TRY(rql_relation_buffer(b, one.base.scratch_bytes, &p->temp.buffer, err));
@@ -234,11 +240,11 @@ static rql_status run_part(struct rql_relation_bench *b, uint32_t bits, const st
 rql_status rql_relation_partitions(struct rql_relation_bench *b, struct rql_error *err)
 {
 	static const uint32_t bits[] = {6, 8, 9, 10, 16};
-	for (uint32_t i = 0; i < sizeof bits / sizeof *bits; i++) {
-		RQL_TRY(run_part(b, bits[i], &chosen, err));
+	for (uint32_t i = 0; i < 2 * sizeof bits / sizeof *bits; i++) {
+		RQL_TRY(run_part(b, bits[i / 2], i % 2, &chosen, err));
 		for (uint32_t v = 0; v < VARIANTS && b->options->variants; v++)
 			if (variants[v].tuning.partition_threads)
-				RQL_TRY(run_part(b, bits[i], &variants[v], err));
+				RQL_TRY(run_part(b, bits[i / 2], i % 2, &variants[v], err));
 	}
 	return RQL_OK;
 }

@@ -221,9 +221,10 @@ void part_check(uint row, bool is)
 	bool good = true;
 	uint64_t sum = 0ul;
 	if (is) {
-		uint from = row_of_payload(W32(args.column[0], row));
-		uint part = W32(args.keys_to, row) >> 32u - args.part;
-		good = from >> args.log2_rows == 0u && W32(args.keys_to, row) == W32(args.keys, from) &&
+		uint at = row << ((args.flags & RQL_BENCH_PAIRED) != 0u ? 1u : 0u);
+		uint from = row_of_payload(W32(args.column[0], at)), key = W32(args.keys_to, at);
+		uint part = key >> 32u - args.part;
+		good = from >> args.log2_rows == 0u && key == W32(args.keys, from) &&
 			W32(args.column_to[0], part) <= row && row < W32(args.column_to[0], part + 1u);
 		sum = mix64(uint64_t(from));
 	}

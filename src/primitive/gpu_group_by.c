@@ -116,12 +116,19 @@ static uint32_t first_with(const struct rql_group_by *group, uint32_t column)
 	return first;
 }
 
+/* Do keys come out of the partitions with the first column's values beside them? */
+static bool is_paired(const struct rql_group_by *group, const struct group_by_plan *plan)
+{
+	return plan->bits && group->key_bits == 32 && group->column_count && group->columns[0].bits == 32;
+}
+
 static struct rql_partition partition_of(const struct rql_group_by *group, const struct group_by_plan *plan)
 {
 	struct rql_partition p = {
 		.key_bits = group->key_bits,
 		.bits = plan->bits,
 		.random_keys = group->random_keys,
+		.paired = is_paired(group, plan),
 		.count = group->count,
 		.found = group->found,
 		.keys = group->keys,
@@ -152,10 +159,13 @@ static struct group_by_plan plan_of(const struct rql_group_by *group)
 	plan.table_words = rql_temp_take(&at, (plan.table_slots + 1) * (1 + RQL_MERGE_WORDS * group->column_count) * 8);
 	if (plan.bits) {
 		plan.starts = rql_temp_take(&at, ((UINT64_C(1) << plan.bits) + 1) * 4);
-		plan.keys = rql_temp_take(&at, group->count * group->key_bits / 8);
+		const bool paired = is_paired(group, &plan);
+		plan.keys = rql_temp_take(&at, group->count * (paired ? 8 : group->key_bits / 8));
 		for (uint32_t i = 0; i < group->column_count; i++) {
 			const uint32_t first = first_with(group, i);
-			plan.columns[i] = first < i ? plan.columns[first] : rql_temp_take(&at, group->count * group->columns[i].bits / 8);
+			plan.columns[i] = first < i        ? plan.columns[first]
+			                  : paired && !i ? plan.keys + 4
+			                                 : rql_temp_take(&at, group->count * group->columns[i].bits / 8);
 		}
 		plan.part_temp = at;
 		struct rql_partition p = partition_of(group, &plan);
@@ -243,6 +253,7 @@ static rql_status record_columns(struct rql_commands *c, const struct rql_group_
 		uint64_t *words = table.words + table.count;
 		words[0] = rql_span_address(plan->bits ? &moved : &column->values);
 		words[1] = column_flags(column);
+		words[1] |= is_paired(group, plan) && first_with(group, i) == 0 ? RQL_COLUMN_PAIRED : 0;
 		words[2] = rql_span_address(&column->sum);
 		words[3] = rql_span_address(&column->min);
 		words[4] = rql_span_address(&column->max);
@@ -284,7 +295,8 @@ static struct rql_group_by_args args_of(const struct rql_group_by *group, const 
 		.parts = 1u << plan->bits,
 		.piece_log2 = plan->piece_log2,
 		.copies = plan->copies,
-		.flags = (group->random_keys ? RQL_ROWS_RAW : 0) | (group->batches ? RQL_ROWS_BATCH : 0) | plan->value_bits << 8,
+		.flags = (group->random_keys ? RQL_ROWS_RAW : 0) | (group->batches ? RQL_ROWS_BATCH : 0) |
+		         (is_paired(group, plan) ? RQL_ROWS_PAIRED : 0) | plan->value_bits << 8,
 	};
 }
 

@@ -99,6 +99,12 @@ static const struct rql_span *kept_of(const struct rql_join *join, bool probe)
 	return !probe && join->built.buffer ? &join->built : &join->temp;
 }
 
+/* Do a side's keys come out of its partitions with the first column's values beside them? */
+static bool is_paired(const struct rql_join *join, const struct rql_join_side *side)
+{
+	return join->key_bits == 32 && side->column_count && side->columns[0].bits == 32;
+}
+
 static struct rql_partition partition_of(const struct rql_join *join, const struct join_plan *plan, bool probe)
 {
 	const struct rql_span *kept = kept_of(join, probe);
@@ -111,6 +117,7 @@ static struct rql_partition partition_of(const struct rql_join *join, const stru
 		.key_bits = join->key_bits,
 		.bits = plan->bits,
 		.random_keys = join->random_keys,
+		.paired = is_paired(join, side),
 		.has_null_key = join->has_null_key && !keeps,
 		.null_key = join->null_key,
 		.count = side->count,
@@ -137,9 +144,10 @@ static void take_side(const struct rql_join_side *side, const struct rql_join *j
 	if (!bits)
 		return;
 	out->starts = rql_temp_take(at, ((UINT64_C(1) << bits) + 1) * 4);
-	out->keys = rql_temp_take(at, side->count * join->key_bits / 8);
+	const bool paired = is_paired(join, side);
+	out->keys = rql_temp_take(at, side->count * (paired ? 8 : join->key_bits / 8));
 	for (uint32_t i = 0; i < side->column_count; i++)
-		out->columns[i] = rql_temp_take(at, side->count * side->columns[i].bits / 8);
+		out->columns[i] = paired && !i ? out->keys + 4 : rql_temp_take(at, side->count * side->columns[i].bits / 8);
 }
 
 static uint64_t matched_bytes(const struct rql_join *join)
@@ -244,8 +252,10 @@ static void add_columns(struct rql_word_table *table, const struct rql_join *joi
 	for (uint32_t i = 0; i < side->column_count; i++) {
 		const struct rql_relation_column *column = &side->columns[i];
 		struct rql_span from = s->parted ? rql_span_at(kept, s->columns[i]) : column->in;
+		const bool paired = s->parted && !i && is_paired(join, side);
 		rql_table_column(table, &from, &column->out,
-		                 (column->bits == 64 ? RQL_COLUMN_WIDE : 0) | (column->in.buffer ? 0 : RQL_COLUMN_NUMBER));
+		                 (column->bits == 64 ? RQL_COLUMN_WIDE : 0) | (column->in.buffer ? 0 : RQL_COLUMN_NUMBER) |
+		                     (paired ? RQL_COLUMN_PAIRED : 0));
 	}
 }
 
@@ -322,6 +332,8 @@ static struct rql_join_args args_of(const struct rql_join *join, const struct jo
 		args.probe_keys = temp + plan->probe.keys;
 		args.build_starts = kept + plan->build.starts;
 		args.probe_starts = temp + plan->probe.starts;
+		args.flags |= (is_paired(join, &join->build) ? RQL_JOIN_BUILD_PAIRED : 0) |
+		              (is_paired(join, &join->probe) ? RQL_JOIN_PROBE_PAIRED : 0);
 		return args;
 	}
 	args.build_keys = rql_span_address(&join->build.keys);
@@ -417,7 +429,7 @@ static rql_status record_unmatched(struct rql_commands *c, const struct rql_join
 		return record_rest(c, join, &args, err);
 	parted.keys = kept + plan->build.keys;
 	parted.side_found = kept + plan->build.starts + (UINT64_C(4) << plan->bits);
-	parted.flags |= RQL_REST_COUNT_32;
+	parted.flags |= RQL_REST_COUNT_32 | (is_paired(join, &join->build) ? RQL_REST_PAIRED : 0);
 	RQL_TRY(record_rest(c, join, &parted, err));
 	if (!join->has_null_key)
 		return RQL_OK;

@@ -4,14 +4,16 @@
 #include "primitive/relation_internal.h"
 
 #define CHUNK_GROUPS 2048u /* workgroups that count: each adds up its counters once */
-/* Of a workgroup that scatters. With fewer threads NVIDIA's compiler takes more registers for each, so that no more of
- * them run; with more items the same. */
+/* Of a workgroup that scatters. A tile's runs are longer the more threads there are; where they are long enough, as there
+ * are few partitions and one column at most, two workgroups of a multiprocessor hide each other's waiting. */
 #define THREADS 1024u
-#define ITEMS 8u /* unpartition.comp has the same */
+#define THREADS_SHORT 512u
+#define SHORT_BITS 6u
+#define SHORT_BITS_PAIRED 8u
 
 struct partition_plan {
 	uint32_t passes, bits[2];
-	uint32_t threads, items, chunk; /* chunk: rows that a workgroup counts */
+	uint32_t threads, tile, chunk;  /* of a workgroup that scatters, and its rows; rows of one that counts */
 	uint64_t parts[2];              /* after each pass */
 	/* offsets in temp */
 	uint64_t keys, columns[RQL_RELATION_COLUMNS]; /* between the passes */
@@ -34,28 +36,33 @@ static struct rql_prefix_sum prefix_of(const struct rql_partition *p, const stru
 	};
 }
 
+/* Of a key as it comes out. */
+static uint32_t key_bytes(const struct rql_partition *p)
+{
+	return p->paired ? 8 : p->key_bits / 8;
+}
+
 /* Counters of a pass: few sizes, as each is a pipeline. */
 static uint32_t digits_of(uint32_t bits)
 {
 	return bits <= 8 ? 256 : 1u << RQL_PARTITION_PASS_BITS;
 }
 
-/* Tiles as large as shared memory allows: the runs of a partition are then the longest. Half the rows a thread for 64
- * bits, which take twice the registers. */
+/* At most as large as shared memory allows. */
 static void choose_tile(const struct rql_partition *p, struct partition_plan *plan)
 {
 	const struct rql_device *device = p->keys.buffer->device;
 	uint32_t room = rql_relation_shared(device, device->limits.group_size) - digits_of(plan->bits[0]) * 8 - 4;
-	bool wide = p->key_bits == 64;
-	for (uint32_t i = 0; i < p->column_count; i++)
-		wide |= p->columns[i].bits == 64;
-	plan->items = wide || p->undo.buffer || !p->tuning.partition_items ? ITEMS : p->tuning.partition_items;
-	plan->threads = p->tuning.partition_threads ? p->tuning.partition_threads : THREADS;
-	while (plan->threads > 64 && (plan->threads > device->limits.group_size || plan->threads * plan->items * 4 > room))
+	uint32_t short_bits = p->column_count > 1 ? 0 : p->paired ? SHORT_BITS_PAIRED : SHORT_BITS;
+	plan->threads = p->tuning.partition_threads        ? p->tuning.partition_threads
+	                : plan->bits[0] <= short_bits ? THREADS_SHORT
+	                                              : THREADS;
+	while (plan->threads > 64 &&
+	       (plan->threads > device->limits.group_size || plan->threads * RQL_PARTITION_ITEMS * 4 > room))
 		plan->threads /= 2;
-	uint32_t tile = plan->threads * plan->items;
-	uint64_t each = rql_div_up(rql_div_up(p->count, CHUNK_GROUPS), tile);
-	plan->chunk = (uint32_t)(each ? each : 1) * tile;
+	plan->tile = plan->threads * RQL_PARTITION_ITEMS;
+	uint64_t each = rql_div_up(rql_div_up(p->count, CHUNK_GROUPS), plan->tile);
+	plan->chunk = (uint32_t)(each ? each : 1) * plan->tile;
 }
 
 static struct partition_plan plan_of(const struct rql_partition *p)
@@ -73,8 +80,8 @@ static struct partition_plan plan_of(const struct rql_partition *p)
 	}
 	if (plan.passes == 2) {
 		plan.starts = rql_temp_take(&at, (plan.parts[0] + 1) * 4);
-		plan.keys = rql_temp_take(&at, p->count * p->key_bits / 8);
-		for (uint32_t i = 0; i < p->column_count; i++)
+		plan.keys = rql_temp_take(&at, p->count * key_bytes(p));
+		for (uint32_t i = p->paired; i < p->column_count; i++)
 			plan.columns[i] = rql_temp_take(&at, p->count * p->columns[i].bits / 8);
 	}
 	plan.scan_temp = at;
@@ -94,31 +101,31 @@ uint64_t rql_partition_temp_bytes(const struct rql_partition *partition)
 
 static uint64_t undo_bytes(const struct rql_partition *p, const struct partition_plan *plan)
 {
-	uint32_t tile = plan->threads * plan->items;
-	return rql_div_up(p->count, tile) * RQL_UNDO_WORDS(p->bits, tile) * 4;
+	return rql_div_up(p->count, plan->tile) * RQL_UNDO_WORDS(p->bits, plan->tile) * 4;
 }
 
 uint64_t rql_partition_undo_bytes(const struct rql_partition *partition)
 {
-	struct rql_partition p = *partition;
-	p.tuning.partition_items = 0; /* as with undo */
-	struct partition_plan plan = plan_of(&p);
-	return undo_bytes(&p, &plan);
+	struct partition_plan plan = plan_of(partition);
+	return undo_bytes(partition, &plan);
 }
 
 static rql_status check(const struct rql_partition *p, struct rql_error *err)
 {
 	const struct rql_relation_tuning *t = &p->tuning;
 	if ((p->key_bits != 32 && p->key_bits != 64) || !p->bits || p->bits > 2 * RQL_PARTITION_PASS_BITS ||
-	    p->count > RQL_RELATION_ROWS || (t->partition_items && t->partition_items != 8 && t->partition_items != 16) ||
+	    p->count > RQL_RELATION_ROWS ||
+	    (p->paired && (p->key_bits != 32 || !p->column_count || p->columns[0].bits != 32 || p->undo.buffer || p->by_range)) ||
 	    (t->partition_threads & (t->partition_threads - 1)) || !p->keys.buffer || p->shift > 63 ||
 	    ((p->by_range || p->undo.buffer) && p->bits > RQL_PARTITION_PASS_BITS))
 		return rql_error_set(err, RQL_ERROR_INTERNAL, "a partition of %llu keys of %u bits by %u bits cannot be asked for",
 		                     (unsigned long long)p->count, p->key_bits, p->bits);
 	RQL_TRY(rql_span_check(&p->keys, p->count, p->key_bits / 8, "keys of a partition", err));
-	RQL_TRY(rql_span_check(&p->keys_out, p->count, p->key_bits / 8, "partitioned keys", err));
+	RQL_TRY(rql_span_check(&p->keys_out, p->count, key_bytes(p), "partitioned keys", err));
 	RQL_TRY(rql_span_check(&p->starts, (UINT64_C(1) << p->bits) + 1, 4, "starts of partitions", err));
-	RQL_TRY(rql_relation_check_columns(p->columns, p->column_count, p->count, p->count, true, "a partition", err));
+	RQL_TRY(rql_relation_check_columns(p->columns, p->paired, p->count, p->count, false, "a partition", err));
+	RQL_TRY(rql_relation_check_columns(p->columns + p->paired, p->column_count - p->paired, p->count, p->count, true,
+	                                   "a partition", err));
 	if (p->found.buffer)
 		RQL_TRY(rql_span_check(&p->found, 1, 8, "number of rows of a partition", err));
 	if (p->valid.buffer)
@@ -175,7 +182,8 @@ static struct rql_partition_args args_of(const struct rql_partition *p, const st
 		.counts = rql_span_address(&p->temp) + plan->counts[pass],
 		.starts = rql_span_address(&starts),
 		.count = p->count,
-		.flags = (p->random_keys ? RQL_ROWS_RAW : 0) | (p->by_range ? RQL_ROWS_BY_RANGE : 0),
+		.flags = (p->random_keys ? RQL_ROWS_RAW : 0) | (p->by_range ? RQL_ROWS_BY_RANGE : 0) |
+		         (p->paired && pass ? RQL_ROWS_PAIRED : 0),
 		.base = p->base,
 		.undo = rql_span_address(&p->undo),
 		.shift = p->by_range ? p->shift : 32 - plan->bits[0] - (pass ? plan->bits[1] : 0),
@@ -196,6 +204,14 @@ static struct rql_partition_args args_of(const struct rql_partition *p, const st
 	return args;
 }
 
+static uint32_t shape_of(const struct rql_partition *p, uint32_t pass)
+{
+	uint32_t shape = p->paired && pass ? RQL_PARTITION_PAIRS_IN : 0;
+	for (uint32_t i = p->paired; i < p->column_count; i++)
+		shape |= p->columns[i].bits == 64 ? RQL_PARTITION_WIDE : RQL_PARTITION_NARROW;
+	return shape;
+}
+
 static rql_status record_pass(struct rql_commands *c, const struct rql_partition *p, const struct partition_plan *plan,
                               uint32_t pass, struct rql_error *err)
 {
@@ -204,16 +220,15 @@ static rql_status record_pass(struct rql_commands *c, const struct rql_partition
 	struct rql_partition_args args = args_of(p, plan, &move, pass);
 	struct rql_prefix_sum prefix = prefix_of(p, plan, pass);
 	bool wide = p->key_bits == 64;
-	uint32_t tile = plan->threads * plan->items;
 	uint32_t count_constants[] = {rql_relation_threads(device, 512), 0};
-	uint32_t constants[] = {plan->threads, 0, digits_of(plan->bits[0]), tile};
-	enum rql_relation_kernel scatter_kernel = wide                ? RQL_RELATION_PARTITION_SCATTER_64_8
-	                                          : plan->items == 16 ? RQL_RELATION_PARTITION_SCATTER_32_16
-	                                                              : RQL_RELATION_PARTITION_SCATTER_32_8;
+	uint32_t constants[] = {plan->threads, 0, digits_of(plan->bits[0]), plan->tile, shape_of(p, pass)};
+	enum rql_relation_kernel scatter_kernel = p->paired ? RQL_RELATION_PARTITION_SCATTER_PAIRS
+	                                          : wide    ? RQL_RELATION_PARTITION_SCATTER_64
+	                                                    : RQL_RELATION_PARTITION_SCATTER_32;
 	const struct rql_pipeline *count, *scatter;
 	RQL_TRY(rql_relation_pipeline(device, wide ? RQL_RELATION_PARTITION_COUNT_64 : RQL_RELATION_PARTITION_COUNT_32,
 	                              count_constants, 2, &count, err));
-	RQL_TRY(rql_relation_pipeline(device, scatter_kernel, constants, 4, &scatter, err));
+	RQL_TRY(rql_relation_pipeline(device, scatter_kernel, constants, 5, &scatter, err));
 	RQL_TRY(record_table(c, p, &move, plan->tables[pass], err));
 	rql_record_fill(c, p->temp.buffer, p->temp.offset + plan->counts[pass], (plan->parts[pass] + 1) * 4, 0);
 	struct rql_uses uses = {.count = 0};
@@ -223,7 +238,7 @@ static rql_status record_pass(struct rql_commands *c, const struct rql_partition
 	rql_uses_add(&uses, &p->valid, RQL_READ);
 	rql_record_dispatch(c, "partition.count", count, &args, rql_div_up(p->count, plan->chunk), uses.use, uses.count);
 	RQL_TRY(rql_record_prefix_sum(c, &prefix, err));
-	args.chunk = tile;
+	args.chunk = plan->tile;
 	rql_uses_add(&uses, &p->starts, RQL_READ);
 	rql_uses_add(&uses, &move.keys_out, RQL_WRITE);
 	rql_uses_add(&uses, &p->undo, RQL_WRITE);
@@ -231,7 +246,7 @@ static rql_status record_pass(struct rql_commands *c, const struct rql_partition
 		rql_uses_add(&uses, &move.columns[i].in, RQL_READ);
 		rql_uses_add(&uses, &move.columns[i].out, RQL_WRITE);
 	}
-	rql_record_dispatch(c, "partition.scatter", scatter, &args, rql_div_up(p->count, tile), uses.use, uses.count);
+	rql_record_dispatch(c, "partition.scatter", scatter, &args, rql_div_up(p->count, plan->tile), uses.use, uses.count);
 	return RQL_OK;
 }
 
@@ -252,8 +267,7 @@ rql_status rql_record_unpartition(struct rql_commands *c, const struct rql_parti
 	struct partition_plan plan = plan_of(p);
 	const struct rql_pipeline *pipeline;
 	struct rql_uses uses = {.count = 0};
-	uint32_t tile = plan.threads * plan.items;
-	uint32_t constants[] = {plan.threads, 0, digits_of(p->bits), tile};
+	uint32_t constants[] = {plan.threads, 0, digits_of(p->bits), plan.tile};
 	RQL_TRY(check(p, err));
 	if (!p->undo.buffer || (word_bits != 32 && word_bits != 64))
 		return rql_error_set(err, RQL_ERROR_INTERNAL, "words of %u bits cannot go back: %s", word_bits,
@@ -274,6 +288,6 @@ rql_status rql_record_unpartition(struct rql_commands *c, const struct rql_parti
 	rql_uses_add(&uses, &p->undo, RQL_READ);
 	rql_uses_add(&uses, &p->found, RQL_READ);
 	rql_uses_add(&uses, out, RQL_WRITE);
-	rql_record_dispatch(c, "unpartition", pipeline, &args, rql_div_up(p->count, tile), uses.use, uses.count);
+	rql_record_dispatch(c, "unpartition", pipeline, &args, rql_div_up(p->count, plan.tile), uses.use, uses.count);
 	return RQL_OK;
 }

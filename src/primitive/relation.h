@@ -19,7 +19,6 @@
 struct rql_relation_tuning {
 	uint32_t bits;              /* log2 of the partitions plus 1: 1 is one partition, no pass */
 	uint32_t partition_threads; /* of a workgroup: 256, 512, 1024 */
-	uint32_t partition_items;   /* rows of a thread: 8 or 16; with 64-bit keys or columns always 8 */
 	uint32_t threads;           /* of a join's or group-by's workgroup */
 	uint32_t slots, buckets;    /* of its table in shared memory; buckets: joins */
 	uint32_t piece_log2;        /* rows of a piece that a large partition is cut into */
@@ -42,6 +41,9 @@ struct rql_partition {
 	bool by_range;     /* p is (key - base) >> shift, 0 below base, the last one above; in one pass */
 	uint64_t base;
 	uint32_t shift;
+	/* keys_out has a word of 64 bits a row: the key, of 32 bits, and above it the first column's value, of 32, which has no
+	 * `out`: runs half as many and twice as long. Not by range, no way back. */
+	bool paired;
 	bool has_null_key; /* rows with the key null_key are left out */
 	uint64_t null_key;
 	uint64_t count;

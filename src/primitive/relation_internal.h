@@ -14,9 +14,9 @@
 	X(WORDS_WRITE, words_write, poke)                                                                                  \
 	X(PARTITION_COUNT_32, partition_count_32, partition)                                                               \
 	X(PARTITION_COUNT_64, partition_count_64, partition)                                                               \
-	X(PARTITION_SCATTER_32_8, partition_scatter_32_8, partition)                                                       \
-	X(PARTITION_SCATTER_32_16, partition_scatter_32_16, partition)                                                     \
-	X(PARTITION_SCATTER_64_8, partition_scatter_64_8, partition)                                                       \
+	X(PARTITION_SCATTER_32, partition_scatter_32, partition)                                                           \
+	X(PARTITION_SCATTER_64, partition_scatter_64, partition)                                                           \
+	X(PARTITION_SCATTER_PAIRS, partition_scatter_pairs, partition)                                                     \
 	X(SORT_SCATTER_32_0, sort_scatter_32_0, sort)                                                                      \
 	X(SORT_SCATTER_32_32, sort_scatter_32_32, sort)                                                                    \
 	X(SORT_SCATTER_32_64, sort_scatter_32_64, sort)                                                                    \

@@ -9,6 +9,7 @@
 #define RQL_COLUMN_WORDS 3u
 #define RQL_COLUMN_WIDE 1u   /* 64 bits */
 #define RQL_COLUMN_NUMBER 2u /* a row number: of a row that is not there it is UINT32_MAX, other columns have 0 */
+#define RQL_COLUMN_PAIRED 1024u /* values of 32 bits lie 8 bytes apart */
 #define RQL_COLUMN_MARK 4u   /* of a join: what IN says of the row */
 
 #define RQL_JOIN_COLUMNS 8u /* of a side: RQL_RELATION_COLUMNS */
@@ -41,8 +42,14 @@ RQL_KERNEL_STRUCT_SIZE(rql_exchange_args, 32);
 #define RQL_ROWS_BY_RANGE 4u /* of a partition: by ranges of keys */
 #define RQL_ROWS_MATCHED 8u  /* of a join: which build rows have a match is noted */
 #define RQL_ROWS_SINGLE 16u  /* of a join: whether a probe row has several is noted */
+#define RQL_ROWS_PAIRED 64u  /* keys of 32 bits lie 8 bytes apart, each before a value of the first column */
 #define RQL_ROWS_BATCH 32u   /* of a group-by: groups of all partitions meet in the table */
 
+/* What rows that scatter have: columns of 32 bits and of 64 beside the keys, and pairs, as an earlier pass left them. */
+#define RQL_PARTITION_NARROW 1u
+#define RQL_PARTITION_WIDE 2u
+#define RQL_PARTITION_PAIRS_IN 4u
+#define RQL_PARTITION_ITEMS 8u /* rows of a thread: of a tile that has them times its workgroup's size */
 /* partition_count.comp, partition_scatter.comp. Digit: (hash >> shift) & (2^bits - 1); by a range of keys
  * min((key - base) >> shift, 2^bits - 1), and 0 below base. */
 struct rql_partition_args {
@@ -78,7 +85,10 @@ RQL_KERNEL_STRUCT_SIZE(rql_unpartition_args, 48);
 #define RQL_CONDITION_REAL 0x800u
 #define RQL_CONDITION_TRUE 15u /* the build side's column: none */
 
-/* join.comp */
+/* join.comp. PAIRED: the side's keys lie as RQL_ROWS_PAIRED says. */
+#define RQL_JOIN_KIND 63u
+#define RQL_JOIN_BUILD_PAIRED 64u
+#define RQL_JOIN_PROBE_PAIRED 128u
 struct rql_join_args {
 	uint64_t build_keys, probe_keys, keys_out;
 	uint64_t columns;                    /* those of the build side, then those of the probe side */
@@ -89,7 +99,8 @@ struct rql_join_args {
 	uint64_t null_key;
 	uint32_t build_count, probe_count; /* bounds of these */
 	uint32_t parts_piece;              /* log2 of the parts << 8 | log2 of a piece's rows */
-	uint32_t flags;                    /* kind | build columns << 8 | probe columns << 16 | RQL_ROWS_... << 24 */
+	/* kind | RQL_JOIN_..._PAIRED | build columns << 8 | probe columns << 16 | RQL_ROWS_... << 24 */
+	uint32_t flags;
 	uint64_t conditions;
 };
 RQL_KERNEL_STRUCT_SIZE(rql_join_args, 128);
@@ -98,6 +109,7 @@ RQL_KERNEL_STRUCT_SIZE(rql_join_args, 128);
 #define RQL_REST_OF_BUILD 1u /* else of the probe side */
 #define RQL_REST_BY_KEY 2u
 #define RQL_REST_COUNT_32 4u /* side_found is a uint32_t */
+#define RQL_REST_PAIRED 8u   /* keys lie as RQL_ROWS_PAIRED says */
 struct rql_join_rest_args {
 	uint64_t keys, keys_out, columns, found, capacity, valid, null_key, side_found, count;
 	uint32_t build_columns, probe_columns;

@@ -276,6 +276,31 @@ static void test_large(void **state)
 	rql_buffer_free(large);
 }
 
+/* What a query after a query asks for is what the one before gave back: its bytes are there still. */
+static void test_large_kept(void **state)
+{
+	(void)state;
+	need_device();
+	const uint64_t bytes = (uint64_t)80 << 20, fitting = (uint64_t)70 << 20;
+	uint8_t *data = new_bytes(1000, 9), back[1000];
+	struct rql_buffer *large = new_buffer(bytes, RQL_MEMORY_DEVICE);
+	OK(rql_buffer_upload(large, 4096, data, 1000, &err));
+	const uint64_t address = large->address;
+	rql_buffer_free(large);
+	struct rql_buffer *short_of_it = new_buffer(bytes / 2 + (8 << 20), RQL_MEMORY_DEVICE);
+	assert_int_not_equal(short_of_it->address, address);
+	large = new_buffer(fitting, RQL_MEMORY_DEVICE);
+	assert_int_equal(large->address, address);
+	OK(rql_buffer_download(large, 4096, back, 1000, &err));
+	assert_memory_equal(back, data, 1000);
+	struct rql_buffer *beside = new_buffer(bytes, RQL_MEMORY_DEVICE); /* it has an owner */
+	assert_true(beside->address + bytes <= address || address + bytes <= beside->address);
+	free(data);
+	rql_buffer_free(short_of_it);
+	rql_buffer_free(beside);
+	rql_buffer_free(large);
+}
+
 static void test_budget(void **state)
 {
 	(void)state;
@@ -496,6 +521,7 @@ int main(void)
 		TEST(test_profile),
 		TEST(test_arena),
 		TEST(test_large),
+		TEST(test_large_kept),
 		TEST(test_budget),
 		TEST(test_round_trips),
 		TEST(test_long_transfer),

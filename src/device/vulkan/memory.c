@@ -14,6 +14,10 @@
 #define BLOCK_LEAST ((uint64_t)16 << 20) /* where memory is the host's: doubled from block to block */
 #define LARGE_BYTES ((uint64_t)64 << 20) /* from here on a request gets a block of its own size */
 #define BLOCK_GRAIN ((uint64_t)64 << 10)
+/* Parts of a heap that blocks of their own size may take while they stand empty: of memory that is the device's own, and
+ * of the host's. An H100 takes 24 ms to give a gigabyte and 16 to take it back. */
+#define IDLE_PART 4
+#define IDLE_PART_HOST 32
 
 static uint64_t round_up(uint64_t bytes, uint64_t grain)
 {
@@ -204,6 +208,11 @@ static uint64_t taken_from(const struct rql_vk_gpu *gpu, uint32_t heap)
 	return bytes;
 }
 
+static bool is_empty(const struct rql_vk_block *block)
+{
+	return block->free_bytes == block->bytes;
+}
+
 /* memory_lock is held. What the blocks do not use counts: it can be had without asking the driver. */
 static uint64_t available_of(struct rql_vk_gpu *gpu, enum rql_memory kind, uint64_t *total)
 {
@@ -215,7 +224,8 @@ static uint64_t available_of(struct rql_vk_gpu *gpu, enum rql_memory kind, uint6
 	uint32_t heap = gpu->memory_properties.memoryTypes[type].heapIndex;
 	*total = heap_most(gpu, heap);
 	for (const struct rql_vk_block *block = gpu->blocks; block; block = block->next)
-		free_bytes += block->kind == kind ? block->free_bytes : 0;
+		if (block->kind == kind && (!block->single || is_empty(block)))
+			free_bytes += block->free_bytes;
 	return heap_available(gpu, heap, taken_from(gpu, heap)) + free_bytes;
 }
 
@@ -363,7 +373,7 @@ static void drop_empty_blocks(struct rql_vk_gpu *gpu)
 {
 	for (struct rql_vk_block **at = &gpu->blocks; *at;) {
 		struct rql_vk_block *block = *at;
-		if (block->free_bytes < block->bytes) {
+		if (!is_empty(block)) {
 			at = &block->next;
 			continue;
 		}
@@ -501,33 +511,84 @@ static void range_give(struct rql_vk_block *block, struct rql_vk_range *range)
 	}
 }
 
-/* memory_lock is held. An empty block goes back to the driver when it was made for one request or when another one
- * stands empty already: one is kept, so that a query after a query does not allocate. */
-static struct rql_vk_block *block_unlink_if_idle(struct rql_vk_gpu *gpu, struct rql_vk_block *block)
+/* memory_lock is held. */
+static void block_unlink(struct rql_vk_gpu *gpu, struct rql_vk_block *block)
 {
-	if (block->free_bytes < block->bytes)
+	struct rql_vk_block **at = &gpu->blocks;
+	while (*at != block)
+		at = &(*at)->next;
+	*at = block->next;
+	gpu->allocated[block->kind] -= block->bytes;
+}
+
+static uint64_t idle_most(const struct rql_vk_gpu *gpu, enum rql_memory kind)
+{
+	const uint32_t type = type_for(gpu, kind, UINT32_MAX);
+	const bool own = kind == RQL_MEMORY_DEVICE && gpu->device->kind == RQL_DEVICE_DISCRETE;
+	const uint64_t most = heap_most(gpu, gpu->memory_properties.memoryTypes[type].heapIndex);
+	return most / (own ? IDLE_PART : IDLE_PART_HOST);
+}
+
+/* memory_lock is held. The block of its own size that has stood empty the longest, where all of a kind are too much. */
+static struct rql_vk_block *longest_idle(const struct rql_vk_gpu *gpu, enum rql_memory kind)
+{
+	struct rql_vk_block *longest = NULL;
+	uint64_t bytes = 0;
+	for (struct rql_vk_block *b = gpu->blocks; b; b = b->next) {
+		if (b->kind != kind || !b->single || !is_empty(b))
+			continue;
+		bytes += b->bytes;
+		longest = !longest || b->idle_since < longest->idle_since ? b : longest;
+	}
+	return bytes > idle_most(gpu, kind) ? longest : NULL;
+}
+
+/* memory_lock is held. Is a block empty, it is kept, so that a query after a query does not allocate: one of those that
+ * many buffers share, and those of their own size while they are not too much. Returns those that go back to the driver. */
+static struct rql_vk_block *blocks_unlink_idle(struct rql_vk_gpu *gpu, struct rql_vk_block *block)
+{
+	struct rql_vk_block *out = NULL;
+	bool another = false;
+	if (!is_empty(block))
 		return NULL;
-	bool another = block->single;
+	if (block->single) {
+		block->idle_since = ++gpu->idle_clock;
+		for (struct rql_vk_block *b; (b = longest_idle(gpu, block->kind)) != NULL;) {
+			block_unlink(gpu, b);
+			b->next = out;
+			out = b;
+		}
+		return out;
+	}
 	for (const struct rql_vk_block *b = gpu->blocks; b && !another; b = b->next)
-		another = b != block && b->kind == block->kind && !b->single && b->free_bytes == b->bytes;
+		another = b != block && b->kind == block->kind && !b->single && is_empty(b);
 	if (!another)
 		return NULL;
-	for (struct rql_vk_block **at = &gpu->blocks; *at; at = &(*at)->next)
-		if (*at == block) {
-			*at = block->next;
-			break;
-		}
-	gpu->allocated[block->kind] -= block->bytes;
+	block_unlink(gpu, block);
+	block->next = NULL;
 	return block;
 }
 
 /* ---- buffers ---- */
 
-/* memory_lock is held. The few bytes that a single block has over are left alone: a small buffer there would keep the
- * whole block when its owner has gone. */
+/* memory_lock is held. The smallest empty block of its own size that a request fills by three quarters; NULL: none. */
+static struct rql_vk_block *idle_block_for(const struct rql_vk_gpu *gpu, uint64_t bytes, enum rql_memory kind)
+{
+	struct rql_vk_block *best = NULL;
+	for (struct rql_vk_block *b = gpu->blocks; b; b = b->next)
+		if (b->kind == kind && b->single && is_empty(b) && b->bytes >= bytes && b->bytes - b->bytes / 4 <= bytes)
+			best = !best || b->bytes < best->bytes ? b : best;
+	return best;
+}
+
+/* memory_lock is held. The bytes that a single block has over are left alone: a small buffer there would keep the whole
+ * block when its owner has gone. */
 static struct rql_vk_range *range_find(struct rql_vk_gpu *gpu, uint64_t bytes, enum rql_memory kind,
                                        struct rql_vk_range **spare, struct rql_vk_block **out)
 {
+	*out = bytes >= LARGE_BYTES ? idle_block_for(gpu, bytes, kind) : NULL;
+	if (*out)
+		return range_take(*out, bytes, spare);
 	for (struct rql_vk_block *block = gpu->blocks; block; block = block->next) {
 		if (block->kind != kind || block->single || block->free_bytes < bytes)
 			continue;
@@ -545,10 +606,13 @@ static void buffer_bury(struct rql_vk_gpu *gpu, void *object)
 	struct rql_vk_buffer *buffer = object;
 	pthread_mutex_lock(&gpu->memory_lock);
 	range_give(buffer->block, buffer->range);
-	struct rql_vk_block *idle = block_unlink_if_idle(gpu, buffer->block);
+	struct rql_vk_block *idle = blocks_unlink_idle(gpu, buffer->block);
 	pthread_mutex_unlock(&gpu->memory_lock);
-	if (idle)
+	while (idle) {
+		struct rql_vk_block *next = idle->next;
 		block_destroy(gpu, idle);
+		idle = next;
+	}
 	free(buffer);
 }
 

@@ -64,7 +64,8 @@ struct rql_vk_block {
 	uint8_t *map;
 	uint64_t bytes;
 	enum rql_memory kind;
-	bool single;                 /* made for one large request, and goes with it */
+	bool single;                 /* of one large request at a time */
+	uint64_t idle_since;         /* single: when it became empty, by gpu->idle_clock */
 	struct rql_vk_range *ranges; /* free ones, ascending, joined when neighbours */
 	uint64_t free_bytes;
 	struct rql_vk_block *next;
@@ -160,6 +161,7 @@ struct rql_vk_gpu {
 	_Atomic uint32_t grave_count;           /* so that a waiter need not take the lock to see that there is none */
 	uint64_t allocated[RQL_MEMORY_COUNT];   /* of all blocks */
 	uint64_t block_count[RQL_MEMORY_COUNT]; /* ever made: block sizes grow */
+	uint64_t idle_clock;                    /* counts single blocks that became empty */
 	struct rql_vk_staging *staging;         /* transfer.c */
 
 	pthread_mutex_t pipeline_lock; /* nobody holds it while the driver compiles */

@@ -176,6 +176,7 @@ VALUE value_at(uint64_t from, uint flags, uint row)
 {
 	if (from == 0ul)
 		return VALUE(0);
+	row <<= (flags & RQL_COLUMN_PAIRED) != 0u ? 1u : 0u;
 #if VALUE_BITS == 64
 	uint64_t value;
 	if ((flags & RQL_COLUMN_WIDE) != 0u) {
@@ -201,17 +202,17 @@ uint rows_wanted(uint first, uint end)
 
 void load_rows(uint first, uint end, column_words column, out KEY key[ROWS], out VALUE value[ROWS])
 {
-	uint row = first + gl_SubgroupInvocationID;
+	uint row = first + gl_SubgroupInvocationID, pair = (args.flags & RQL_ROWS_PAIRED) != 0u ? 1u : 0u;
 	if (first < end && end - first >= ROWS * gl_SubgroupSize) {
 		[[unroll]] for (uint r = 0u; r < ROWS; r++) {
-			key[r] = RQL_KEY(args.keys, row + r * gl_SubgroupSize);
+			key[r] = RQL_KEY(args.keys, row + r * gl_SubgroupSize << pair);
 			value[r] = value_at(column.from, column.flags, row + r * gl_SubgroupSize);
 		}
 		return;
 	}
 	uint wanted = rows_wanted(first, end);
 	[[unroll]] for (uint r = 0u; r < ROWS; r++) {
-		key[r] = IS(wanted, r) ? RQL_KEY(args.keys, row + r * gl_SubgroupSize) : EMPTY;
+		key[r] = IS(wanted, r) ? RQL_KEY(args.keys, row + r * gl_SubgroupSize << pair) : EMPTY;
 		value[r] = IS(wanted, r) ? value_at(column.from, column.flags, row + r * gl_SubgroupSize) : VALUE(0);
 	}
 }

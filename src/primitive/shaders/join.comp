@@ -65,20 +65,20 @@ void place_buckets()
 	barrier();
 }
 
-uint staged_value(uint64_t from, uint row)
+uint staged_value(uint64_t from, uint row, uint pair)
 {
-	return from != 0ul ? RQL_U32(from, row) : row;
+	return from != 0ul ? RQL_U32(from, row << pair) : row;
 }
 
 // At most SLOTS rows. Begins with a write of shared memory: all must have done with the last table.
 void build_table(uint first, uint end)
 {
-	uint t = rql_thread();
+	uint t = rql_thread(), pair = (args.flags & RQL_JOIN_BUILD_PAIRED) != 0u ? 1u : 0u;
 	for (uint b = t; b <= BUCKETS; b += THREADS)
 		ends[b] = 0u;
 	barrier();
 	for (uint row = first + t; row < end; row += THREADS) {
-		KEY key = RQL_KEY(args.build_keys, row);
+		KEY key = RQL_KEY(args.build_keys, row << pair);
 		if (is_key(key, row, BUILD_VALID))
 			atomicAdd(ends[1u + bucket_of(key)], 1u);
 	}
@@ -87,10 +87,10 @@ void build_table(uint first, uint end)
 	uint64_t from = STAGED == 1u || STAGED == 2u ? column_word(0u, 0u) : 0ul;
 	uint64_t from_next = STAGED == 2u ? column_word(1u, 0u) : 0ul;
 	for (uint row = first + t; row < end; row += THREADS) {
-		KEY key = RQL_KEY(args.build_keys, row);
+		KEY key = RQL_KEY(args.build_keys, row << pair);
 		// Row numbers, too, are what a column without an address has.
-		uint value = STAGED < 3u ? staged_value(from, row) : 0u;
-		uint value_next = STAGED == 2u ? staged_value(from_next, row) : 0u;
+		uint value = STAGED < 3u ? staged_value(from, row, pair) : 0u;
+		uint value_next = STAGED == 2u ? staged_value(from_next, row, 0u) : 0u;
 		if (!is_key(key, row, BUILD_VALID))
 			continue;
 		uint slot = atomicAdd(ends[1u + bucket_of(key)], 1u);
@@ -230,13 +230,13 @@ void write_single(in KEY key[ROWS], in uint hit[ROWS], uint first, uint64_t plac
 						: RQL_U64(from, first + r * THREADS + t);
 			continue;
 		}
-		uint values[ROWS];
+		uint values[ROWS], pair = (flags & RQL_COLUMN_PAIRED) != 0u ? 1u : 0u;
 		[[unroll]] for (uint r = 0u; r < ROWS; r++) {
 			uint row = first + r * THREADS + t;
 			values[r] = 0u;
 			if (to[r] != NONE)
 				values[r] = c < build_columns ? uint(build_value(c, from, flags, hit[r] & 0xffffu))
-				            : from != 0ul     ? RQL_U32(from, row)
+				            : from != 0ul     ? RQL_U32(from, row << pair)
 				                              : row;
 		}
 		[[unroll]] for (uint r = 0u; r < ROWS; r++)
@@ -336,18 +336,19 @@ uint build_rows; // of all parts, NULL keys included
 // Each thread's rows against each of the build side's tables.
 void probe_rows(uint first, uint end, side_rows build, uint tables, inout bool built)
 {
-	uint kind = args.flags & 255u;
+	uint kind = args.flags & RQL_JOIN_KIND;
 	uint t = rql_thread();
 	KEY key[ROWS];
 	uint hit[ROWS];
 	uint is = 0u;   // bit r: there is such a row
 	uint keyed = 0u; // and its key is not NULL
 	uint met = 0u;  // and it had a match
+	uint pair = (args.flags & RQL_JOIN_PROBE_PAIRED) != 0u ? 1u : 0u;
 	[[unroll]] for (uint r = 0u; r < ROWS; r++) {
 		uint row = first + r * THREADS + t;
 		key[r] = NO_KEY;
 		if (row < end) {
-			key[r] = RQL_KEY(args.probe_keys, row);
+			key[r] = RQL_KEY(args.probe_keys, row << pair);
 			is |= 1u << r;
 		}
 	}
@@ -440,7 +441,7 @@ void main()
 	if (!piece_of(rql_group(), part, probe))
 		return;
 	side_rows build = rows_of(args.build_starts, part, args.build_found, args.build_count);
-	uint kind = args.flags & 255u;
+	uint kind = args.flags & RQL_JOIN_KIND;
 	if (build.first == build.end && (kind == JOIN_INNER || kind == JOIN_SEMI))
 		return;
 	read_columns((args.flags >> 8u & 255u) + (args.flags >> 16u & 255u));

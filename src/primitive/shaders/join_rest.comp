@@ -18,15 +18,16 @@ void main()
 	read_columns(args.build_columns + args.probe_columns);
 	uint row = uint(first) + rql_thread();
 	bool by_key = (args.flags & RQL_REST_BY_KEY) != 0u, of_build = (args.flags & RQL_REST_OF_BUILD) != 0u;
+	uint key_row = row << ((args.flags & RQL_REST_PAIRED) != 0u ? 1u : 0u);
 	bool is = row < rows;
 	if (is)
-		is = by_key ? RQL_KEY(args.keys, row) == KEY(args.null_key) : !rql_valid_bit(args.valid, row);
+		is = by_key ? RQL_KEY(args.keys, key_row) == KEY(args.null_key) : !rql_valid_bit(args.valid, row);
 	uvec4 ballot = subgroupBallot(is);
 	uint64_t place = reserve(is ? 1u : 0u) + subgroupBallotExclusiveBitCount(ballot);
 	if (!is || place >= args.capacity)
 		return;
 	if (args.keys_out != 0ul)
-		RQL_KEY(args.keys_out, place) = RQL_KEY(args.keys, row);
+		RQL_KEY(args.keys_out, place) = RQL_KEY(args.keys, key_row);
 	for (uint c = 0u; c < args.build_columns + args.probe_columns; c++) {
 		uint64_t out_at = column_word(c, 1u);
 		uint flags = uint(column_word(c, 2u));

@@ -59,6 +59,7 @@ uint64_t read_value(uint64_t from, uint flags, uint row)
 {
 	if (from == 0ul)
 		return row;
+	row <<= (flags & RQL_COLUMN_PAIRED) != 0u ? 1u : 0u;
 	return (flags & RQL_COLUMN_WIDE) != 0u ? RQL_U64(from, row) : uint64_t(RQL_U32(from, row));
 }
 

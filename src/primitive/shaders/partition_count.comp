@@ -24,6 +24,7 @@ void count_rows(uint first, uint end, uint parent)
 {
 	uint t = rql_thread();
 	uint digits = 1u << args.bits;
+	uint pair = (args.flags & RQL_ROWS_PAIRED) != 0u ? 1u : 0u;
 	for (uint d = t; d < digits; d += THREADS)
 		counters[d] = 0u;
 	barrier();
@@ -31,7 +32,7 @@ void count_rows(uint first, uint end, uint parent)
 		KEY keys[ROWS];
 		[[unroll]] for (uint r = 0u; r < ROWS; r++) {
 			uint row = base + r * THREADS + t;
-			keys[r] = row < end ? RQL_KEY(args.keys_in, row) : KEY(0);
+			keys[r] = row < end ? RQL_KEY(args.keys_in, row << pair) : KEY(0);
 		}
 		[[unroll]] for (uint r = 0u; r < ROWS; r++) {
 			uint row = base + r * THREADS + t;

@@ -3,19 +3,46 @@
 // partitions' next places by one atomic each, brings keys and columns into the order of the ranks, and writes them as
 // runs. Rows that are not there or are left out get a digit of their own behind all others, so that no step but the last
 // looks at them. Rows of a partition come in no particular order. Floor: reads and writes every key and column once.
-// KEY_BITS: 32 or 64. ITEMS: rows of a thread.
+// What costs most is that a run begins and ends within a sector of memory. So keys of 32 bits go with the first column as
+// pairs, where that is asked for: half the runs, twice as long. (Several tiles to a workgroup, of which the next one's keys
+// are read while this one's are written, took half as long again on an H100.)
+// KEY_BITS: 32 or 64. PAIRED: 64 bits are a key and, above it, its value.
 #extension GL_GOOGLE_include_directive : require
 #include "device/kernel.glsl"
 #include "primitive/relation_kernels.h"
 #include "primitive/shaders/relation.glsl"
 layout(push_constant, scalar) uniform rql_push { rql_partition_args args; };
 layout(constant_id = 2) const uint DIGITS = 256u; // a power of two, at least the partitions
+#define ITEMS RQL_PARTITION_ITEMS
 #define TILE (ITEMS * THREADS)
 layout(constant_id = 3) const uint STAGE = 4096u; // ITEMS times the workgroup's size
+layout(constant_id = 4) const uint SHAPE = 3u;    // RQL_PARTITION_...: code for what is not there would take registers
 #include "primitive/shaders/partition.glsl"
 shared uint stage[STAGE];
 shared uint counters[DIGITS + 1u]; // of the tile, then where each partition begins in it
 shared uint moves[DIGITS];    // from a place in the tile to one in the output, modulo 2^32
+#if PAIRED
+#define FIRST_COLUMN 1u // the one before goes with the keys
+#else
+#define FIRST_COLUMN 0u
+#endif
+
+void load_keys(uint base, uint end, out KEY keys[ITEMS])
+{
+	uint t = rql_thread();
+#if PAIRED
+	if ((SHAPE & RQL_PARTITION_PAIRS_IN) == 0u) {
+		uint64_t from = RQL_U64(args.columns, 0u);
+		[[unroll]] for (uint j = 0u; j < ITEMS; j++) {
+			uint row = min(base + j * THREADS + t, end - 1u);
+			keys[j] = packUint2x32(uvec2(RQL_U32(args.keys_in, row), from != 0ul ? RQL_U32(from, row) : row));
+		}
+		return;
+	}
+#endif
+	[[unroll]] for (uint j = 0u; j < ITEMS; j++)
+		keys[j] = RQL_KEY(args.keys_in, min(base + j * THREADS + t, end - 1u));
+}
 
 // Bit j: the thread's j-th row takes part.
 uint kept_rows(uint base, uint end, in KEY keys[ITEMS])
@@ -25,7 +52,7 @@ uint kept_rows(uint base, uint end, in KEY keys[ITEMS])
 		kept |= base + j * THREADS + rql_thread() < end ? 1u << j : 0u;
 	if ((args.flags & RQL_ROWS_NULL_KEY) != 0u)
 		[[unroll]] for (uint j = 0u; j < ITEMS; j++)
-			kept &= keys[j] == KEY(args.null_key) ? ~(1u << j) : ~0u;
+			kept &= hashed_of(keys[j]) == HASHED(args.null_key) ? ~(1u << j) : ~0u;
 	if (args.valid != 0ul)
 		[[unroll]] for (uint j = 0u; j < ITEMS; j++) {
 			uint row = min(base + j * THREADS + rql_thread(), end - 1u);
@@ -109,10 +136,17 @@ void move_keys(in KEY keys[ITEMS], in uint at[ITEMS], uint total, out uint to[IT
 #endif
 }
 
+bool is_wide(uint column)
+{
+	if ((SHAPE & RQL_PARTITION_WIDE) == 0u || (SHAPE & RQL_PARTITION_NARROW) == 0u)
+		return (SHAPE & RQL_PARTITION_WIDE) != 0u;
+	return (uint(RQL_U64(args.columns, column * RQL_COLUMN_WORDS + 2u)) & RQL_COLUMN_WIDE) != 0u;
+}
+
 // The values of a column of 32 bits, if there is such a one.
 void load_narrow(uint column, uint base, uint end, inout uint values[ITEMS])
 {
-	if (column >= args.column_count || (uint(RQL_U64(args.columns, column * RQL_COLUMN_WORDS + 2u)) & RQL_COLUMN_WIDE) != 0u)
+	if ((SHAPE & RQL_PARTITION_NARROW) == 0u || column >= args.column_count || is_wide(column))
 		return;
 	uint64_t from = RQL_U64(args.columns, column * RQL_COLUMN_WORDS);
 	[[unroll]] for (uint j = 0u; j < ITEMS; j++) {
@@ -189,15 +223,12 @@ void move_rows(uint base, uint end, uint parent)
 	uint at[ITEMS]; // digit << 16 | rank, then the place in the tile's order
 	uint to[ITEMS];
 	uint values[ITEMS]; // of the next column
-	for (uint d = t; d < 1u << args.bits; d += THREADS)
+	for (uint d = t; d <= 1u << args.bits; d += THREADS)
 		counters[d] = 0u;
-	if (t == 0u)
-		counters[1u << args.bits] = 0u;
-	[[unroll]] for (uint j = 0u; j < ITEMS; j++) {
-		keys[j] = RQL_KEY(args.keys_in, min(base + j * THREADS + t, end - 1u));
+	[[unroll]] for (uint j = 0u; j < ITEMS; j++)
 		values[j] = 0u;
-	}
-	load_narrow(0u, base, end, values);
+	load_keys(base, end, keys);
+	load_narrow(FIRST_COLUMN, base, end, values);
 	barrier();
 	uint kept = kept_rows(base, end, keys);
 	[[unroll]] for (uint j = 0u; j < ITEMS; j++) {
@@ -211,8 +242,9 @@ void move_rows(uint base, uint end, uint parent)
 	if (args.undo != 0ul)
 		write_undo(args.undo + uint64_t(base / TILE) * (RQL_UNDO_WORDS(args.bits, TILE) * 4ul), at);
 	move_keys(keys, at, total, to);
-	for (uint c = 0u; c < args.column_count; c++) {
-		if ((uint(RQL_U64(args.columns, c * RQL_COLUMN_WORDS + 2u)) & RQL_COLUMN_WIDE) == 0u) {
+	const bool moved = (SHAPE & (RQL_PARTITION_NARROW | RQL_PARTITION_WIDE)) != 0u;
+	for (uint c = FIRST_COLUMN; moved && c < args.column_count; c++) {
+		if (!is_wide(c)) {
 			move_narrow(c, base, end, at, to, total, values);
 			continue;
 		}

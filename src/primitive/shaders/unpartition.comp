@@ -11,7 +11,7 @@
 layout(push_constant, scalar) uniform rql_push { rql_unpartition_args args; };
 layout(constant_id = 2) const uint DIGITS = 256u; // a power of two, at least the partitions
 layout(constant_id = 3) const uint STAGE = 4096u; // ITEMS times the workgroup's size
-#define ITEMS 8u
+#define ITEMS RQL_PARTITION_ITEMS
 #define TILE (ITEMS * THREADS)
 shared uint stage[STAGE];
 shared uint starts[DIGITS + 1u];
