@@ -167,7 +167,7 @@ struct rql_sieve_form {
 #define RQL_INDEX_COLUMNS_MOST 4u
 struct rql_index_of {
 	uint32_t column; /* of the snapshot */
-	/* Its key has these, too, behind that one: SORTED, BTREE, HASH and AUTO. */
+	/* Its key has these, too, behind that one: of all forms but SIEVE. */
 	uint32_t more_count, more[RQL_INDEX_COLUMNS_MOST - 1];
 	enum rql_index_form form;
 	struct rql_sieve_form sieve; /* SIEVE */
@@ -364,11 +364,20 @@ struct rql_columns_source {
 	const struct rql_store_snapshot *form;
 	double rows; /* expected */
 };
-/* ROWS of a store, by an index of the column: those whose value is a key of rows that come in, on the same device. */
+/* ROWS of a store, by an index: all whose values are the key of a row that comes in, on the same device. There may be others
+ * among them, which the join drops. */
 struct rql_keys_in {
 	struct rql_columns_source from; /* borrowed: whoever reads the rows that are found reads these, too, and frees both */
-	uint32_t key;                   /* their column; its fields are those of the store's column, from another least value on */
-	uint32_t column;                /* of the store */
+	uint32_t key;                   /* their column */
+	uint32_t count;
+	struct rql_keys_part { /* what the key says of a column of the store */
+		uint32_t column;
+		/* 0: its fields are those of the store's column, from another least value on. Else they are numbers that several
+		 * columns make together, as groups are numbered: this one's key codes, below `span`, times `stride`. */
+		uint64_t span, stride;
+		int64_t least;               /* as in struct rql_group_key */
+		const uint32_t *key_of_code; /* as there */
+	} parts[RQL_INDEX_COLUMNS_MOST];
 };
 /* Several such, whose fields say the same: the rows of all of them, as UNION ALL has them. */
 #define RQL_APPEND_MOST 8u

@@ -20,6 +20,11 @@ static const struct rql_run_family *family_named(const char *kind, const char **
 	return NULL;
 }
 
+static bool is_of_columns(const struct rql_place *a, const struct rql_place *b)
+{
+	return a->part == b->part && strcmp(a->key ? a->key : "", b->key ? b->key : "") == 0;
+}
+
 /* ---- on devices ---- */
 /* A map there lies at the place of the run that it was made of. */
 static bool is_map_of(const struct rql_store_segment *segment, const struct rql_index_of *of,
@@ -29,8 +34,7 @@ static bool is_map_of(const struct rql_store_segment *segment, const struct rql_
 	char key[RQL_RUN_KEY];
 	bool is = false;
 	for (uint32_t i = 0; !is && family_of(of)->place(segment, of, i, &own, key); i++)
-		is = strcmp(at->kind, own.kind) == 0 && at->part == own.part &&
-		     strcmp(at->key ? at->key : "", own.key ? own.key : "") == 0;
+		is = strcmp(at->kind, own.kind) == 0 && is_of_columns(at, &own);
 	return is;
 }
 
@@ -51,7 +55,8 @@ static bool is_placed_by(const struct rql_store_segment *segment, const struct r
 		       family_of(of)->place(segment, of, 0, &own, key) && strcmp(at->key, own.key) == 0;
 	const bool rays = of->form == RQL_INDEX_RX || of->form == RQL_INDEX_CGRX;
 	if (strcmp(at->kind, "rx") == 0 || strcmp(at->kind, "cgrx") == 0)
-		return at->part == of->column && of->form == (strcmp(at->kind, "rx") == 0 ? RQL_INDEX_RX : RQL_INDEX_CGRX);
+		return of->form == (strcmp(at->kind, "rx") == 0 ? RQL_INDEX_RX : RQL_INDEX_CGRX) &&
+		       family_of(of)->place(segment, of, 0, &own, key) && is_of_columns(at, &own);
 	return !sieve && !rays && is_map_of(segment, of, at);
 }
 

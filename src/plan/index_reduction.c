@@ -1,8 +1,10 @@
 /* Which joins are reduced because an index finds the rows that are asked for. */
 #include "plan/index_reduction.h"
 
+#include <stdlib.h>
 #include "bind/block/price_host.h"
 #include "bind/normal/stability.h"
+#include "bind/star/scan_subtree.h"
 #include "flow/join_keys.h"
 #include "plan/price_rows.h"
 #include "plan/scan_index.h"
@@ -11,41 +13,54 @@
 
 /* ---- what there is ---- */
 
-/* The first columns of the index are these, in any order. Reals are no keys of maps, by which rows are asked for. */
-static bool begins_with(const struct rql_structure *s, const struct rql_index_of *of, const uint32_t *columns,
-                        uint32_t count)
+/* Reals and integers beyond 64 bits are no keys of maps, by which rows are asked for: they are listed. No program reads
+ * UHUGEINTs. */
+static bool is_listed(const struct rql_store_column *column)
 {
+	return column->kind == RQL_STORE_REAL ||
+	       (column->kind == RQL_STORE_INTEGER && column->wide && column->type.id != RQL_TYPE_UHUGEINT);
+}
+
+/* The columns that are looked up. */
+struct wanted {
+	const uint32_t *columns;
+	uint32_t count;
+	bool listed; /* one, of a type that is listed; else none is */
+};
+
+/* The first columns of the index are these, in any order. */
+static bool begins_with(const struct rql_structure *s, const struct rql_index_of *of, const struct wanted *wanted)
+{
+	const uint32_t count = wanted->count;
 	bool all = of->form != RQL_INDEX_SIEVE && count <= 1 + of->more_count;
 	for (uint32_t i = 0; i < count && all; i++) {
 		const uint32_t column = i ? of->more[i - 1] : of->column;
 		bool is_key = false;
-		for (uint32_t k = 0; k < count && s->snapshot->columns[column].kind != RQL_STORE_REAL; k++)
-			is_key |= columns[k] == s->column_ids[column];
+		for (uint32_t k = 0; k < count && is_listed(&s->snapshot->columns[column]) == wanted->listed; k++)
+			is_key |= wanted->columns[k] == s->column_ids[column];
 		all = is_key;
 	}
 	return all;
 }
 
-static bool has_index(const struct rql_planning *p, const struct rql_structure *s, const uint32_t *columns,
-                      uint32_t count)
+static bool has_index(const struct rql_planning *p, const struct rql_structure *s, const struct wanted *wanted)
 {
 	struct rql_request request = {0};
 	bool found = false;
 	if (!rql_scan_indexes(p, s, &request))
 		return false;
 	for (uint32_t i = 0; i < request.index_count && !found; i++)
-		found = begins_with(s, &request.indexes[i], columns, count);
+		found = begins_with(s, &request.indexes[i], wanted);
 	return found;
 }
 
-static bool table_has_index(const struct rql_planning *p, const struct rql_table_ref *table, const uint32_t *columns,
-                            uint32_t count)
+static bool table_has_index(const struct rql_planning *p, const struct rql_table_ref *table, const struct wanted *wanted)
 {
 	bool found = false;
 	for (uint32_t i = 0; i < p->structure_count && !found; i++) {
 		const struct rql_structure *s = p->structures[i];
 		found = s->reads == RQL_READS_STORE && s->state == RQL_STATE_READY && s->table_count &&
-		        rql_structure_is_of(s, table) && has_index(p, s, columns, count);
+		        rql_structure_is_of(s, table) && has_index(p, s, wanted);
 	}
 	return found;
 }
@@ -58,11 +73,17 @@ static bool is_switched_on(const struct rql_planning *p)
 	return false;
 }
 
-bool rql_look_ups_can(const struct rql_planning *p, const struct rql_block_side *side)
+static bool can_look_up(const struct rql_planning *p, const struct rql_block_side *side, bool listed)
 {
 	uint32_t columns[RQL_SIDE_KEYS];
 	const struct rql_rel *get = is_switched_on(p) ? rql_side_key_table(p->arena, side, columns) : NULL;
-	return get && table_has_index(p, &get->table, columns, side->key_count);
+	const struct wanted wanted = {.columns = columns, .count = side->key_count, .listed = listed};
+	return get && table_has_index(p, &get->table, &wanted);
+}
+
+bool rql_look_ups_can(const struct rql_planning *p, const struct rql_block_side *side)
+{
+	return can_look_up(p, side, false);
 }
 
 /* ---- what it is worth ---- */
@@ -112,6 +133,19 @@ static void add_key(struct rql_block_side *side, const struct rql_join_keys *key
 static bool is_found(const struct rql_planning *p, const struct rql_block_side *side)
 {
 	return rql_side_can_reduce(side) && rql_look_ups_can(p, side);
+}
+
+/* A key of the child that an index finds, of a type that is listed. */
+static bool choose_listed(const struct rql_planning *p, const struct rql_join_keys *keys, const struct rql_rel *rel,
+                          uint32_t child, struct rql_block_side *out)
+{
+	for (uint32_t a = 0; a < keys->key_count; a++) {
+		*out = (struct rql_block_side){.kind = RQL_SIDE_SEMI, .rel = rel};
+		add_key(out, keys, child, a);
+		if (!out->keys[0].null_safe && rql_side_can_reduce(out) && can_look_up(p, out, true))
+			return true;
+	}
+	return false;
 }
 
 /* The keys of the child that an index finds: two of them, or one. False: none does. */
@@ -193,6 +227,77 @@ static rql_status reduce(struct rql_planning *p, const struct rql_rel *other, co
 	return out->rel ? RQL_OK : rql_error_memory(p->err, 0, "a plan");
 }
 
+/* ---- keys that are listed: they are read while planning, as a dimension's are ---- */
+
+/* So many keys pay. */
+static uint64_t most_keys(const struct rql_planning *p, uint64_t rows)
+{
+	uint64_t most = RQL_LOOKED_UP_KEYS - 1;
+	while (most && !rql_look_ups_pay(p, (double)most, rows))
+		most /= 2;
+	return most;
+}
+
+static int compare_values(const void *a, const void *b)
+{
+	return rql_value_compare(&(*(struct rql_expr *const *)a)->value, &(*(struct rql_expr *const *)b)->value);
+}
+
+/* Each of the batch's values once, but NULL. *values NULL: they are of another type than the side's key. */
+static rql_status list_values(struct rql_planning *p, const struct rql_batch *batch, struct rql_type type,
+                              struct rql_expr ***values, uint32_t *count)
+{
+	struct rql_expr **list = RQL_NEW_ARRAY(p->arena, struct rql_expr *, batch->rows + 1);
+	uint32_t found = 0;
+	*count = 0;
+	for (uint64_t r = 0; r < batch->rows && list; r++) {
+		const struct rql_value value = rql_column_get(&batch->columns[0], r);
+		if (!rql_type_equal(value.type, type))
+			return RQL_OK;
+		if (value.is_null)
+			continue;
+		if (!(list[found] = rql_expr_new(p->arena, RQL_EXPR_CONSTANT, type, 0)))
+			return rql_error_memory(p->err, 0, "a plan");
+		list[found++]->value = value; /* a number */
+	}
+	if (!list)
+		return rql_error_memory(p->err, 0, "a plan");
+	if (found)
+		qsort(list, found, sizeof(*list), compare_values);
+	for (uint32_t i = 0; i < found; i++)
+		if (!i || compare_values(&list[i], &list[*count - 1]))
+			list[(*count)++] = list[i];
+	*values = list;
+	return RQL_OK;
+}
+
+static rql_status reduce_listed(struct rql_planning *p, const struct rql_rel *other, const struct rql_block_side *side,
+                                struct rql_reduced *out)
+{
+	struct rql_rel *keys = keys_of(p, other, side, false);
+	struct rql_expr **values = NULL;
+	struct rql_batch *batch = NULL;
+	const char *how;
+	uint32_t count = 0;
+	uint64_t rows;
+	RQL_TRY(count_side(p, side, &rows));
+	const uint64_t most = most_keys(p, rows);
+	if (!most)
+		return RQL_OK;
+	if (!keys || !(keys = rql_subtree_limit(p->arena, keys, most + 1)))
+		return rql_error_memory(p->err, 0, "a plan");
+	RQL_TRY(rql_subplan_rows(p, keys, false, &batch, &how, p->err));
+	if (!batch)
+		return RQL_OK;
+	rql_status status = batch->rows > most ? RQL_OK : list_values(p, batch, side->keys[0].inner->type, &values, &count);
+	rql_batch_release(batch);
+	if (status != RQL_OK || !count)
+		return status;
+	out->host_ns = price_in_host(p, side->rel, rows);
+	out->rel = rql_side_list(p->arena, side, values, count);
+	return out->rel ? RQL_OK : rql_error_memory(p->err, 0, "a plan");
+}
+
 rql_status rql_join_reduction(struct rql_planning *p, const struct rql_rel *join, uint32_t child,
                               struct rql_reduced *out)
 {
@@ -210,5 +315,7 @@ rql_status rql_join_reduction(struct rql_planning *p, const struct rql_rel *join
 		return rql_error_memory(p->err, 0, "a plan");
 	both[0] = *join->children[child];
 	both[1] = *join->children[!child];
-	return choose_keys(p, &keys, &both[0], child, &side) ? reduce(p, &both[1], &side, out) : RQL_OK;
+	if (choose_keys(p, &keys, &both[0], child, &side))
+		return reduce(p, &both[1], &side, out);
+	return choose_listed(p, &keys, &both[0], child, &side) ? reduce_listed(p, &both[1], &side, out) : RQL_OK;
 }

@@ -331,7 +331,10 @@ static rql_status add_conditions(struct building *b, const struct rql_join_step 
 /* May rows of the side be dropped that have no key of the other one's? Only a relation's own are. */
 static bool may_look_up(const struct building *b, const struct rql_join_step *step, bool of_inner)
 {
-	if (step->key_count != 1 || step->keys[0].null_safe || step->full || step->not_in || step->mark)
+	bool may = !step->full && !step->not_in && !step->mark;
+	for (uint32_t k = 0; k < step->key_count; k++)
+		may &= !step->keys[k].null_safe;
+	if (!may)
 		return false;
 	return of_inner || (!b->next && (step->kind == RQL_LOOKUP_INNER || step->kind == RQL_LOOKUP_SEMI));
 }

@@ -2,6 +2,8 @@
  * cheaper than a scan of all: an index that lies on the device, or a sieve; or an index by the keys of the other side. */
 #include "plan/join.h"
 
+#include <math.h>
+
 #include "plan/price_rows.h"
 #include "plan/scan_index.h"
 
@@ -78,12 +80,52 @@ rql_status rql_join_under(struct rql_join_graph *g, struct rql_device *device, s
 
 /* ---- by keys that lie on the device ---- */
 
-/* The store's column that a key of the relation is, as it is; RQL_NONE: it is made of values. */
-static uint32_t stored_column(const struct rql_join_relation *r, uint32_t output)
+static bool is_column(const struct rql_source *source)
 {
-	const struct rql_output *o = &r->request.outputs[output];
-	const bool plain = o->source.kind == RQL_SOURCE_COLUMN && !o->part_count && !o->canonical && !o->values;
-	return plain ? o->source.index : RQL_NONE;
+	return source->kind == RQL_SOURCE_COLUMN;
+}
+
+/* A key that is a column of the store as it is. */
+static bool take_column(const struct rql_output *o, struct rql_keys_in *out)
+{
+	if (!is_column(&o->source) || o->values || o->half != RQL_HALF_NONE || o->null_value)
+		return false;
+	out->parts[out->count++].column = o->source.index;
+	return true;
+}
+
+/* Of a key of several columns those that lie in the store; of the others any value is looked for. None of them may be NULL
+ * and a key. *share grows by what is not looked up. */
+static bool take_parts(const struct rql_output *o, struct rql_keys_in *out, double *share)
+{
+	uint64_t stride = 1;
+	bool values = true;
+	for (uint32_t k = o->part_count; k-- > 0;) {
+		const struct rql_group_key *part = &o->parts[k];
+		values &= part->null_key == RQL_NONE;
+		if (is_column(&part->source))
+			out->parts[out->count++] = (struct rql_keys_part){.column = part->source.index,
+			                                                  .span = part->key_count,
+			                                                  .stride = stride,
+			                                                  .least = part->least,
+			                                                  .key_of_code = part->key_of_code};
+		else
+			*share *= part->key_count;
+		stride *= part->key_count;
+	}
+	return values && out->count;
+}
+
+/* The columns of the store that a key of the relation is made of; false: none is looked up. */
+static bool take_key(const struct rql_join_relation *r, const struct rql_join_looked *l, struct rql_keys_in *out,
+                     double *share)
+{
+	*out = (struct rql_keys_in){.from = *l->keys, .key = l->keys_key};
+	*share = l->share;
+	if (!r->structure || r->groups)
+		return false;
+	const struct rql_output *o = &r->request.outputs[l->rows_key];
+	return o->part_count ? take_parts(o, out, share) : take_column(o, out);
 }
 
 /* For one method. l->prepared: the best one so far. */
@@ -99,7 +141,9 @@ static rql_status look_up_by(struct rql_join_graph *g, struct rql_device *device
 		return RQL_OK;
 	}
 	method->price(found, device, &cost);
-	under.request.under = (struct rql_rows_source){.method = method, .prepared = found, .share = l->share, .blocks = cost.runs};
+	const double all = (double)asked->snapshot->rows, share = cost.rows_out < all ? cost.rows_out / all : 1;
+	under.request.under =
+		(struct rql_rows_source){.method = method, .prepared = found, .share = share, .blocks = cost.runs};
 	RQL_TRY(prepare_under(device, l->rows->method, &under, &prepared, g->err));
 	if (!prepared)
 		return RQL_OK;
@@ -127,14 +171,14 @@ rql_status rql_join_look_up(struct rql_join_graph *g, struct rql_device *device,
 {
 	struct rql_join_relation *r = l->relation;
 	l->prepared = NULL;
-	const uint32_t column = r->structure && !r->groups ? stored_column(r, l->rows_key) : RQL_NONE;
-	if (column == RQL_NONE || !l->rows->method->takes_rows)
+	struct rql_keys_in keys;
+	double share;
+	if (!take_key(r, l, &keys, &share) || !l->rows->method->takes_rows)
 		return RQL_OK;
-	const struct rql_keys_in keys = {.from = *l->keys, .key = l->keys_key, .column = column};
 	struct rql_request asked = {.snapshot = r->structure->snapshot,
 	                            .keys = &keys,
 	                            .wants = RQL_PORT_ROWS,
-	                            .expected = (double)r->structure->snapshot->rows * l->share};
+	                            .expected = (double)r->structure->snapshot->rows * fmin(1, share)};
 	if (!rql_scan_indexes(g->p, r->structure, &asked))
 		return rql_error_memory(g->err, 0, "a plan");
 	for (uint32_t m = 0; rql_methods()[m] && asked.index_count; m++) {

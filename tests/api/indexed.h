@@ -125,7 +125,6 @@ static inline void join_by_keys(rayql_connection *con, const char *unit)
 	} cases[] = {
 		{"SELECT count(*), sum(t.id), sum(m.v) FROM t JOIN m ON t.k = m.k WHERE m.v % 3 <> 1", true},
 		{"SELECT t.id, m.v FROM t JOIN m ON t.p = m.p WHERE m.v < 90 ORDER BY ALL", true},
-		{"SELECT count(*), sum(t.id), min(m.v) FROM t JOIN m ON t.d = m.d", true},
 		{"SELECT count(*), sum(id) FROM t WHERE EXISTS (SELECT 1 FROM m WHERE m.k = t.k AND m.d < t.d AND m.v > t.id - 5000)", true},
 		{"SELECT count(*), sum(v), sum(id) FROM m LEFT JOIN t ON t.p = m.p AND t.id > m.v", true},
 		{"SELECT count(*), sum(v) FROM m WHERE NOT EXISTS (SELECT 1 FROM t WHERE t.k = m.k AND t.d > m.d AND t.id > m.v)", true},
@@ -133,6 +132,10 @@ static inline void join_by_keys(rayql_connection *con, const char *unit)
 		{"SELECT count(*), sum(t.id) FROM t JOIN t s ON t.w = s.w WHERE s.k < 300", true},
 		{"SELECT count(*), sum(t.id) FROM m JOIN m n ON m.k = n.k JOIN t ON t.p = n.p", true},
 		{"SELECT count(*), sum(t.id) FROM t JOIN m ON t.k = m.k WHERE m.v * 2 = 3", true},
+		/* reals, of which NaN and -0 are keys; two columns, with texts of two dictionaries; two of which one is made of values */
+		{"SELECT count(*), count(t.id), sum(t.id), sum(v) FROM m LEFT JOIN t ON t.x = m.x AND t.id < m.v", true},
+		{"SELECT count(*), sum(t.id), min(m.v) FROM t JOIN m ON t.w = m.w AND t.k = m.k", true},
+		{"SELECT count(*), sum(v), sum(id) FROM m LEFT JOIN t ON t.w = m.w AND year(t.d) = year(m.d) AND t.id < m.v", true},
 		/* rows without a partner count here */
 		{"SELECT count(*), sum(v), sum(id) FROM m FULL JOIN t ON t.k = m.k", false},
 		{"SELECT count(*), sum(v) FROM m WHERE k NOT IN (SELECT k FROM t WHERE id > 20)", false},
@@ -140,7 +143,9 @@ static inline void join_by_keys(rayql_connection *con, const char *unit)
 	char wanted[64];
 	run(con, "CREATE TABLE m AS SELECT CASE WHEN i % 9 = 0 THEN NULL ELSE (hash(i) % 9900 * 3)::INTEGER - 600 END AS k, "
 	         "(hash(i // 2 * 7) % 10000000 + (i % 12 = 0)::INTEGER)::DECIMAL(12,2) AS p, DATE '1970-01-01' + "
-	         "(hash(i * 5) % 90000)::INTEGER - 45000 AS d, (i // 2)::INTEGER AS v FROM range(9000) q(i); "
+	         "(hash(i * 5) % 90000)::INTEGER - 45000 AS d, (i // 2)::INTEGER AS v, CASE WHEN i % 8 = 0 THEN NULL ELSE 'w' || (hash(i * 13) % "
+	         "600) END AS w, CASE i % 300 WHEN 0 THEN 'nan'::DOUBLE WHEN 1 THEN 0.0 WHEN 2 THEN 'inf'::DOUBLE WHEN 3 THEN NULL ELSE "
+	         "(hash(i * 17) % 5000)::DOUBLE / 16 - 130 END AS x FROM range(9000) q(i); "
 	         "CREATE INDEX cm ON m USING columns (*)");
 	snprintf(wanted, sizeof wanted, "under rows of index on %s, in i_", unit);
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -155,9 +160,11 @@ static inline void join_by_keys(rayql_connection *con, const char *unit)
 			fail_msg("%s\n%s", cases[i].sql, text);
 		free(text);
 	}
-	/* The other way round: what is new is found in runs that were not there. */
-	run(con, "INSERT INTO t SELECT id + 100000, k, b + 1, d, p, w, s, x FROM t WHERE id < 700; DELETE FROM t WHERE id = 17");
+	/* The other way round: what is new is found in runs that were not there, whose texts have codes of their own. */
+	run(con, "INSERT INTO t SELECT id + 100000, k, b + 1, d, p, CASE WHEN id % 2 = 0 THEN 'w' || id ELSE 'a' END, s, x FROM t WHERE id "
+	         "< 700; DELETE FROM t WHERE id = 17");
 	same_at(con, cases[0].sql, NULL, __FILE__, __LINE__);
+	same_at(con, cases[9].sql, NULL, __FILE__, __LINE__);
 }
 
 #endif

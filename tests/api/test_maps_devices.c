@@ -10,12 +10,12 @@
 /* Keys of (b, k) are prefixes: b alone has 63 bits. */
 static void make_indexes(rayql_connection *con, const char *refresh)
 {
-	char sql[640];
+	char sql[700];
 	snprintf(sql, sizeof sql,
 	         "CREATE INDEX c ON t USING columns (*) WITH (refresh = %s); CREATE INDEX i_k ON t USING hash (k); "
 	         "CREATE INDEX i_b ON t USING btree (b); CREATE INDEX i_d ON t USING sorted (d); CREATE INDEX i_p ON t USING btree (p); "
 	         "CREATE INDEX i_w ON t USING hash (w); CREATE INDEX i_s ON t USING auto (s); CREATE INDEX i_x ON t USING sorted (x); "
-	         "CREATE INDEX i_id ON t USING auto (id); CREATE INDEX i_bk ON t USING btree (b, k)",
+	         "CREATE INDEX i_id ON t USING auto (id); CREATE INDEX i_bk ON t USING btree (b, k); CREATE INDEX i_wk ON t USING auto (w, k)",
 	         refresh);
 	run(con, sql);
 }

@@ -7,11 +7,12 @@
 
 static void make_indexes(rayql_connection *con, const char *refresh)
 {
-	char sql[640];
+	char sql[800];
 	snprintf(sql, sizeof sql,
 	         "CREATE INDEX c ON t USING columns (*) WITH (refresh = %s); CREATE INDEX i_k ON t USING rx (k); "
 	         "CREATE INDEX i_b ON t USING cgrx (b); CREATE INDEX i_d ON t USING rx (d); CREATE INDEX i_p ON t USING cgrx (p); "
-	         "CREATE INDEX i_w ON t USING rx (w); CREATE INDEX i_s ON t USING cgrx (s); CREATE INDEX i_x ON t USING cgrx (x)",
+	         "CREATE INDEX i_w ON t USING rx (w); CREATE INDEX i_s ON t USING cgrx (s); CREATE INDEX i_x ON t USING cgrx (x); "
+	         "CREATE INDEX i_wk ON t USING rx (w, k); CREATE INDEX i_kd ON t USING cgrx (k, d)",
 	         refresh);
 	run(con, sql);
 }
@@ -56,14 +57,16 @@ static void conditions(void **state)
 	looked_up(s.con, "SELECT count(*), sum(id) FROM t WHERE x >= 'nan'::DOUBLE");
 	looked_up(s.con, "SELECT count(*), sum(id) FROM t WHERE x BETWEEN -50.0::DOUBLE AND 2.5::DOUBLE");
 	looked_up(s.con, "SELECT count(*), sum(id) FROM t WHERE x IN (0.0::DOUBLE, 2.5::DOUBLE, 'nan'::DOUBLE)");
-	/* Two: one is looked up, both are tested. */
+	/* Both by one index; two that have nothing to do with each other: one is looked up, both are tested. */
+	looked_up(s.con, "SELECT count(*), sum(id) FROM t WHERE w = 'w7' AND k IN (12, 300, 9000, 20001)");
+	looked_up(s.con, "SELECT count(*), sum(id) FROM t WHERE k = 300 AND d < DATE '1990-01-01'");
 	looked_up(s.con, "SELECT count(*), sum(id) FROM t WHERE k < 900 AND b > 0");
 	/* A value that the index does not have. */
 	same(s.con, "SELECT count(*), sum(id) FROM t WHERE k IS NULL");
 	assert_false(by_rays(s.con, "SELECT count(*), sum(id) FROM t WHERE k IS NULL"));
 	run(s.con, "SET rayql_enable_index = off");
 	assert_false(by_rays(s.con, "SELECT count(*), sum(id) FROM t WHERE k = 300"));
-	run(s.con, "SET rayql_enable_index = on; DROP INDEX i_k");
+	run(s.con, "SET rayql_enable_index = on; DROP INDEX i_k; DROP INDEX i_kd");
 	assert_false(by_rays(s.con, "SELECT count(*), sum(id) FROM t WHERE k = 300"));
 	close_session(&s);
 }

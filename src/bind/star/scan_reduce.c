@@ -201,6 +201,25 @@ const struct rql_rel *rql_side_key_table(struct rql_arena *arena, const struct r
 
 /* ---- the join ---- */
 
+/* The keys that are asked for: rows of a relation, or a list. */
+struct asked {
+	const struct rql_rel *keys;
+	struct rql_expr *const *values; /* keys NULL */
+	uint32_t count;
+};
+
+static struct rql_rel *filter_list(struct rql_arena *arena, struct rql_rel *rel, const struct rql_expr *key,
+                                   const struct asked *asked)
+{
+	struct rql_expr *in = rql_expr_new(arena, RQL_EXPR_IN, rql_type_simple(RQL_TYPE_BOOLEAN), asked->count + 1);
+	struct rql_expr_list conditions = {0};
+	if (!in || !rql_expr_list_add(arena, &conditions, in))
+		return NULL;
+	in->children[0] = (struct rql_expr *)(uintptr_t)key;
+	memcpy(in->children + 1, asked->values, asked->count * sizeof(*in->children));
+	return rql_rel_filter(arena, rel, &conditions);
+}
+
 static struct rql_rel *semi_join(struct rql_arena *arena, const struct rql_block_side *side, struct rql_rel *rel,
                                  const struct rql_expr *const *inner, const struct rql_rel *keys)
 {
@@ -226,10 +245,11 @@ static struct rql_rel *semi_join(struct rql_arena *arena, const struct rql_block
 }
 
 static struct rql_rel *reduce(struct rql_arena *arena, const struct rql_block_side *side, const struct rql_rel *rel,
-                              const struct rql_expr **keys, const struct rql_rel *by)
+                              const struct rql_expr **keys, const struct asked *by)
 {
+	struct rql_rel *here = (struct rql_rel *)(uintptr_t)rel;
 	if (step_of(rel, keys, side->key_count) == STEP_HERE)
-		return semi_join(arena, side, (struct rql_rel *)(uintptr_t)rel, keys, by);
+		return by->keys ? semi_join(arena, side, here, keys, by->keys) : filter_list(arena, here, keys[0], by);
 	struct rql_rel *copy = RQL_NEW(arena, struct rql_rel);
 	struct rql_rel **child = RQL_NEW_ARRAY(arena, struct rql_rel *, 1);
 	if (!copy || !child || (rel->kind != RQL_REL_FILTER && !follow(arena, rel, keys, side->key_count)) ||
@@ -243,5 +263,12 @@ static struct rql_rel *reduce(struct rql_arena *arena, const struct rql_block_si
 struct rql_rel *rql_side_reduce(struct rql_arena *arena, const struct rql_block_side *side, const struct rql_rel *keys)
 {
 	const struct rql_expr *inner[RQL_SIDE_KEYS] = {side->keys[0].inner, side->keys[1].inner};
-	return reduce(arena, side, side->rel, inner, keys);
+	return reduce(arena, side, side->rel, inner, &(struct asked){.keys = keys});
+}
+
+struct rql_rel *rql_side_list(struct rql_arena *arena, const struct rql_block_side *side, struct rql_expr *const *values,
+                              uint32_t count)
+{
+	const struct rql_expr *inner[RQL_SIDE_KEYS] = {side->keys[0].inner};
+	return reduce(arena, side, side->rel, inner, &(struct asked){.values = values, .count = count});
 }

@@ -17,5 +17,8 @@ const struct rql_rel *rql_side_key_table(struct rql_arena *arena, const struct r
 /* The side's relation where only rows stay whose keys are among `keys`: a relation of its outer keys' columns. NULL: out of
  * memory. */
 struct rql_rel *rql_side_reduce(struct rql_arena *arena, const struct rql_block_side *side, const struct rql_rel *keys);
+/* ... whose one key is one of these constants. */
+struct rql_rel *rql_side_list(struct rql_arena *arena, const struct rql_block_side *side, struct rql_expr *const *values,
+                              uint32_t count);
 
 #endif

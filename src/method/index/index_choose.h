@@ -36,6 +36,9 @@ struct rql_index_choice {
 unsigned rql_index_rank(enum rql_index_form form);
 /* Is some column of the conjunct one of an index of these forms? */
 bool rql_index_answers(unsigned forms, const struct rql_request *request, const struct rql_conjunct *c);
+/* One condition of one column, whose keys are its values: an index of several columns may have prefixes, but where the
+ * column is not its first one it is not looked up. */
+bool rql_index_is_exact(const struct rql_request *request);
 /* *out is zeros before, and to be cleared after an error, too. RQL_ERROR_UNSUPPORTED: no index can. */
 rql_status rql_index_choose(unsigned forms, const struct rql_request *request, struct rql_device *cpu,
                             struct rql_index_choice *out, struct rql_error *err) RQL_MUST_CHECK;

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "column/store.h"
-#include "method/index/index_choose.h"
 #include "method/index/index_kernels.h"
+#include "method/method.h"
 #include "method/rows.h"
 
 #include "shaders/method/index/index_probes.comp.h"
@@ -36,6 +36,8 @@ static void unplace(struct rql_index_gpu *gpu)
 	free(gpu->batches);
 	gpu->placed = NULL;
 	gpu->batches = NULL;
+	free(gpu->digits);
+	gpu->digits = NULL;
 	rql_stage_buffer_free(gpu->probes);
 	gpu->probes = NULL;
 }
@@ -74,11 +76,38 @@ static rql_status upload_probes(struct rql_index_gpu *gpu, struct rql_error *err
 	return status;
 }
 
+/* The digits of all segments' keys. */
+static rql_status upload_digits(struct rql_index_gpu *gpu, struct rql_error *err)
+{
+	const uint64_t bytes = rql_index_gpu_keys_bytes(gpu) + 16;
+	uint8_t *digits = calloc(1, bytes);
+	uint64_t at = 0, last;
+	gpu->digits = calloc(gpu->snapshot->segment_count + 1u, sizeof(*gpu->digits));
+	if (!digits || !gpu->digits) {
+		free(digits);
+		return rql_error_memory(err, bytes, "the keys of a join on a GPU");
+	}
+	rql_status status =
+		rql_stage_buffer_new(gpu->stage.device, bytes, RQL_MEMORY_DEVICE, "the keys of a join", &gpu->probes, err);
+	for (uint32_t s = 0; s < gpu->snapshot->segment_count && status == RQL_OK; s++) {
+		const struct rql_index_key *key = gpu->ops->key(gpu, s, &last);
+		gpu->digits[s] = at;
+		if (key)
+			rql_index_keys_write(&gpu->keys, gpu->snapshot, s, key, gpu->probes->address + at, digits + at);
+		at += rql_index_keys_bytes(&gpu->keys, gpu->snapshot, s);
+	}
+	if (status == RQL_OK)
+		status = rql_buffer_upload(gpu->probes, 0, digits, bytes, err);
+	gpu->stage.uploaded += bytes;
+	free(digits);
+	return status;
+}
+
 static rql_status place_all(struct rql_index_gpu *gpu, struct rql_progress *progress, struct rql_error *err)
 {
 	for (uint32_t s = 0; s < gpu->snapshot->segment_count; s++)
 		RQL_TRY(gpu->ops->place(gpu, s, progress, &gpu->placed[s], err));
-	return gpu->keys.from.method ? RQL_OK : upload_probes(gpu, err);
+	return gpu->keys.in.from.method ? upload_digits(gpu, err) : upload_probes(gpu, err);
 }
 
 static rql_status place(struct rql_stage *stage, struct rql_progress *progress, bool *nothing, struct rql_error *err)
@@ -114,7 +143,7 @@ static rql_status open_context(struct rql_stage *stage, struct rql_stage_context
 	if (!x)
 		return rql_error_memory(err, sizeof(*x), "the rows of an index");
 	*out = &x->base;
-	if (gpu->keys.from.method) {
+	if (gpu->keys.in.from.method) {
 		stage->inputs[0]->ops->columns(stage->inputs[0], inputs[0], &x->in);
 		RQL_TRY(rql_stage_buffer_new(stage->device, x->in.room * PROBE_BYTES, RQL_MEMORY_DEVICE, "the probes of a query",
 		                             &x->probes, err));
@@ -137,37 +166,36 @@ static void close_context(struct rql_stage *stage, struct rql_stage_context *bas
 }
 
 /* ---- keys that come in ---- */
-static struct rql_index_probes_args probes_of(const struct rql_index_gpu *gpu, const struct context *x,
-                                              const struct rql_index_key *key)
+static struct rql_index_probes_args probes_of(const struct rql_index_gpu *gpu, const struct context *x, uint32_t s)
 {
-	const struct rql_store_column *column = &x->in.form->columns[gpu->keys.key];
-	const rql_int128 least = column->kind == RQL_STORE_CODED ? 0 : column->least;
+	const uint32_t key = gpu->keys.in.key;
 	const uint64_t lows = x->probes->address;
-	return (struct rql_index_probes_args){.fields = x->in.values->address + rql_columns_field(&x->in, gpu->keys.key),
+	return (struct rql_index_probes_args){.fields = x->in.values->address + rql_columns_field(&x->in, key),
 	                                      .rows = x->in.count->address + x->in.count_at,
 	                                      .lows = lows,
 	                                      .highs = lows + x->in.room * PROBE_BYTES / 2,
-	                                      .add = (uint64_t)(least - key->digits[0].least) - 1, /* the field 0 is NULL's */
+	                                      .digits = gpu->probes->address + gpu->digits[s],
 	                                      .room = x->in.room,
-	                                      .field_bits = rql_form_bits(column)};
+	                                      .field_bits = rql_form_bits(&x->in.form->columns[key]),
+	                                      .key_bits = gpu->ops->key_bytes(gpu, s) * 8,
+	                                      .digit_count = rql_index_columns(&gpu->keys.of)};
 }
 
-/* Points, each from itself to itself; rows without one are empty ranges. */
+/* Points, each from itself to itself, or ranges; rows without one are empty ranges. */
 static rql_status record_keys(const struct rql_index_gpu *gpu, const struct context *x, uint32_t s,
                               struct rql_commands *commands, struct rql_error *err)
 {
 	const uint32_t threads = RQL_INDEX_THREADS;
-	const struct rql_use uses[] = {{x->in.values, RQL_READ}, {x->in.count, RQL_READ}, {x->probes, RQL_WRITE}};
+	const struct rql_use uses[] = {
+		{x->in.values, RQL_READ}, {x->in.count, RQL_READ}, {gpu->probes, RQL_READ}, {x->probes, RQL_WRITE}};
 	const struct rql_pipeline *pipeline;
 	uint64_t last;
-	const struct rql_index_key *key = gpu->ops->key(gpu, s, &last);
-	if (!key)
+	if (!gpu->ops->key(gpu, s, &last))
 		return RQL_OK;
-	struct rql_index_probes_args args = probes_of(gpu, x, key);
+	struct rql_index_probes_args args = probes_of(gpu, x, s);
 	args.last = last;
-	args.key_bits = gpu->ops->key_bytes(gpu, s) * 8;
 	RQL_TRY(rql_pipeline_get(gpu->stage.device, &probes_kernel, &threads, 1, &pipeline, err));
-	rql_record_dispatch(commands, "index.probes", pipeline, &args, (x->in.room + threads - 1) / threads, uses, 3);
+	rql_record_dispatch(commands, "index.probes", pipeline, &args, (x->in.room + threads - 1) / threads, uses, 4);
 	const struct rql_index_batch batch = {.lows = {x->probes, 0},
 	                                      .highs = {x->probes, x->in.room * PROBE_BYTES / 2},
 	                                      .count = x->in.room};
@@ -177,58 +205,32 @@ static rql_status record_keys(const struct rql_index_gpu *gpu, const struct cont
 double rql_index_gpu_probes_ns(const struct rql_index_gpu *gpu)
 {
 	const struct rql_profile *profile = &gpu->stage.device->profile;
-	const double segments = gpu->snapshot->segment_count, rows = gpu->keys.from.rows;
-	return gpu->keys.from.method ? segments * (profile->pass_ns + rows * 2 * PROBE_BYTES / profile->read_gbps) : 0;
+	const double segments = gpu->snapshot->segment_count, rows = gpu->keys.in.from.rows;
+	return gpu->keys.in.from.method ? segments * (profile->pass_ns + rows * 2 * PROBE_BYTES / profile->read_gbps) : 0;
 }
 
 rql_status rql_index_gpu_see(const struct rql_index_gpu *gpu, rql_see_kernel *see, void *state, struct rql_error *err)
 {
 	const uint32_t threads = RQL_INDEX_THREADS;
 	const struct rql_kernel_use use = {.kernel = &probes_kernel, .constants = &threads, .count = 1};
-	return gpu->keys.from.method ? see(state, &use, err) : RQL_OK;
+	return gpu->keys.in.from.method ? see(state, &use, err) : RQL_OK;
 }
 
-void rql_index_gpu_read(struct rql_index_gpu *gpu, const struct rql_keys_in *keys)
+rql_status rql_index_gpu_read(struct rql_index_gpu *gpu, const struct rql_index_keys *keys, struct rql_error *err)
 {
+	const struct rql_columns_source *from = &keys->in.from;
 	gpu->keys = *keys;
-	gpu->look_ups = keys->from.rows < UINT32_MAX ? (uint32_t)keys->from.rows : UINT32_MAX;
-	rql_stage_read(&gpu->stage, keys->from.method->stage(keys->from.prepared));
+	gpu->look_ups = from->rows < UINT32_MAX ? (uint32_t)from->rows : UINT32_MAX;
+	rql_stage_read(&gpu->stage, from->method->stage(from->prepared));
+	return rql_index_keys_take(&gpu->keys, gpu->snapshot, err);
 }
 
-/* Codes are those of the same dictionary, as they are stored. */
-static bool has_stored_codes(const struct rql_store_snapshot *snapshot, uint32_t column)
+uint64_t rql_index_gpu_keys_bytes(const struct rql_index_gpu *gpu)
 {
-	bool all = true;
-	for (uint32_t s = 0; s < snapshot->segment_count; s++)
-		all &= !snapshot->segments[s].columns[column].translate;
-	return all;
-}
-
-const char *rql_index_gpu_refusal(const struct rql_request *request)
-{
-	const struct rql_keys_in *keys = request->keys;
-	const struct rql_store_column *to = &request->snapshot->columns[keys->column];
-	const struct rql_store_column *from = &keys->from.form->columns[keys->key];
-	if (to->kind != from->kind || to->kind == RQL_STORE_REAL || !rql_form_bits(from) ||
-	    rql_index_is_lowered(to->kind, to->type))
-		return "the keys are real numbers, or too wide";
-	if (to->kind == RQL_STORE_INTEGER)
-		return from->least <= to->least && from->greatest >= to->greatest ? NULL : "the keys do not count from below the column's";
-	return from->dimension->values.data == to->dimension->values.data && has_stored_codes(request->snapshot, keys->column)
-	           ? NULL
-	           : "the keys are codes of another dictionary";
-}
-
-const struct rql_index_of *rql_index_gpu_choose(const struct rql_request *request, unsigned forms)
-{
-	const struct rql_index_of *best = NULL;
-	for (uint32_t i = 0; i < request->index_count; i++) {
-		const struct rql_index_of *of = &request->indexes[i];
-		if (forms >> of->form & 1 && of->column == request->keys->column && !of->more_count &&
-		    (!best || rql_index_rank(of->form) > rql_index_rank(best->form)))
-			best = of;
-	}
-	return best;
+	uint64_t bytes = 0;
+	for (uint32_t s = 0; s < gpu->snapshot->segment_count && gpu->keys.in.from.method; s++)
+		bytes += rql_index_keys_bytes(&gpu->keys, gpu->snapshot, s);
+	return bytes;
 }
 
 /* ---- the recording ---- */
@@ -239,7 +241,7 @@ static rql_status record(struct rql_stage *stage, struct rql_stage_context *base
 	const struct rql_index_found *found = &((const struct context *)base)->found;
 	rql_record_fill(commands, found->rows, 0, rql_index_gpu_rows_bytes(gpu), 0);
 	for (uint32_t s = 0; s < gpu->snapshot->segment_count; s++)
-		if (gpu->keys.from.method)
+		if (gpu->keys.in.from.method)
 			RQL_TRY(record_keys(gpu, (const struct context *)base, s, commands, err));
 		else if (gpu->batches[s].count)
 			RQL_TRY(gpu->ops->record(gpu, s, &gpu->batches[s], found, commands, err));
@@ -255,7 +257,7 @@ static void give_rows(const struct rql_stage *stage, const struct rql_stage_cont
 static uint64_t context_bytes(const struct rql_stage *stage)
 {
 	const struct rql_index_gpu *gpu = gpu_of(stage);
-	const double room = gpu->keys.from.method ? gpu->keys.from.rows : 0;
+	const double room = gpu->keys.in.from.method ? gpu->keys.in.from.rows : 0;
 	return rql_index_gpu_rows_bytes(gpu) + gpu->state_bytes + (uint64_t)room * PROBE_BYTES;
 }
 
@@ -280,6 +282,7 @@ void rql_index_gpu_clear(struct rql_index_gpu *gpu)
 {
 	rql_stage_clear(&gpu->stage);
 	unplace(gpu);
+	rql_index_keys_clear(&gpu->keys);
 }
 
 uint64_t rql_index_gpu_bytes(const struct rql_index_gpu *gpu)

@@ -6,6 +6,7 @@
 #define RQL_METHOD_INDEX_GPU_H
 
 #include "device/placement.h"
+#include "method/index/index_keys.h"
 #include "primitive/primitive.h"
 #include "method/stage.h"
 
@@ -39,23 +40,23 @@ struct rql_index_gpu {
 	const struct rql_index_gpu_ops *ops;
 	const struct rql_store_snapshot *snapshot; /* the method's */
 	uint64_t state_bytes;
-	struct rql_keys_in keys; /* from.method NULL: probe() has them */
+	struct rql_index_keys keys; /* in.from.method NULL: probe() has them */
 	uint32_t look_ups; /* in each segment; set before the stage runs */
 	/* Under the stage's lock; NULL: not placed yet. */
 	struct rql_placement **placed;   /* [segments]: references */
-	struct rql_buffer *probes;       /* of all segments */
+	struct rql_buffer *probes;       /* of all segments; of keys that come in what is needed to make them */
+	uint64_t *digits;                /* ... [segments]: where that lies */
 	struct rql_index_batch *batches; /* [segments] */
 };
 
 rql_status rql_index_gpu_init(struct rql_index_gpu *gpu, const struct rql_index_gpu_ops *ops,
                               const struct rql_store_snapshot *snapshot, struct rql_device *device,
                               struct rql_error *err) RQL_MUST_CHECK;
-/* The keys come in: whose fields say what an index's keys do. NULL: they do; else why not. */
-const char *rql_index_gpu_refusal(const struct rql_request *request);
-/* The index of that column alone which is the best of these forms (index_choose.h); NULL: there is none. */
-const struct rql_index_of *rql_index_gpu_choose(const struct rql_request *request, unsigned forms);
-/* After init. */
-void rql_index_gpu_read(struct rql_index_gpu *gpu, const struct rql_keys_in *keys);
+/* The keys come in. After init; also what is borrowed of them is copied. */
+rql_status rql_index_gpu_read(struct rql_index_gpu *gpu, const struct rql_index_keys *keys,
+                              struct rql_error *err) RQL_MUST_CHECK;
+/* Bytes that are brought to the device for their sake. */
+uint64_t rql_index_gpu_keys_bytes(const struct rql_index_gpu *gpu);
 /* What making probes of them takes, and the kernel that does it. */
 double rql_index_gpu_probes_ns(const struct rql_index_gpu *gpu);
 rql_status rql_index_gpu_see(const struct rql_index_gpu *gpu, rql_see_kernel *see, void *state,

@@ -35,12 +35,7 @@ static rql_status describe_as(const struct rql_structure_kind *kind, const struc
                               const struct rql_structure_options *options, struct rql_structure **out,
                               struct rql_error *err)
 {
-	const bool rays = kind == &rql_structure_rx_index || kind == &rql_structure_cgrx_index;
 	const bool every = st->column_count == 1 && st->columns[0][0] == '*' && !st->columns[0][1];
-	if (rays && (st->column_count != 1 || every))
-		return rql_error_at(err, sql, st->name.position,
-		                    "Not implemented Error: an index that is %s has one key column in this version of RayQL",
-		                    st->method);
 	if (st->column_count > RQL_INDEX_COLUMNS_MOST || every)
 		return rql_error_at(err, sql, st->name.position,
 		                    "Not implemented Error: an index that is %s names its key columns, one to %u of them", st->method,

@@ -34,18 +34,6 @@ static struct rql_device *cpu_of(const struct rql_device *gpu)
 }
 
 /* ---- what it can do ---- */
-/* One condition of one column, whose keys are its values: an index of several columns may have prefixes, but where the
- * column is not its first one it is not looked up. */
-static bool is_exact(const struct rql_request *request)
-{
-	const struct rql_conjunct *c = request->conjuncts;
-	const uint32_t column = c->pairs.values[0] ? RQL_NONE : rql_index_test_column(request->snapshot, c);
-	bool exact = request->conjunct_count == 1 && column != RQL_NONE && !request->snapshot->columns[column].wide;
-	for (uint32_t i = 0; i < request->index_count && exact; i++)
-		exact = !request->indexes[i].more_count || request->indexes[i].column != column;
-	return exact;
-}
-
 static enum rql_offer offer(const struct rql_request *request, const struct rql_device *device, const char **reason)
 {
 	(void)reason;
@@ -55,7 +43,7 @@ static enum rql_offer offer(const struct rql_request *request, const struct rql_
 	for (uint32_t c = 0; c < request->conjunct_count; c++)
 		if (!rql_index_answers(RQL_INDEX_FORMS_COMPUTE, request, &request->conjuncts[c]))
 			return RQL_OFFER_NO;
-	return is_exact(request) ? RQL_OFFER_FULL : RQL_OFFER_SUPERSET;
+	return rql_index_is_exact(request) ? RQL_OFFER_FULL : RQL_OFFER_SUPERSET;
 }
 
 /* The form that a segment has or will have. */
@@ -122,7 +110,7 @@ static rql_status record(const struct rql_index_gpu *gpu, uint32_t s, const stru
 	struct rql_lookup_bits l = placed_of(gpu, s)->look_up;
 	l.count = batch->count;
 	l.points = batch->lows;
-	if (l.map.form != RQL_LOOKUP_HASHED || gpu->keys.from.method)
+	if (l.map.form != RQL_LOOKUP_HASHED || gpu->keys.in.from.method)
 		l.ends = batch->highs;
 	l.expected = expected_in(prepared_of(gpu), s);
 	l.bits = (struct rql_span){to->rows, segment->first_block * RQL_STORE_BLOCK / 8};
@@ -163,9 +151,10 @@ static rql_status prepare(const struct rql_request *request, struct rql_device *
 static enum rql_offer offer_keys(const struct rql_request *request, const struct rql_device *device, const char **reason)
 {
 	const char *why = rql_device_lacks(device, RQL_UNIT_COMPUTE);
-	why = why ? why : rql_index_gpu_refusal(request);
-	if (!why && !rql_index_gpu_choose(request, RQL_INDEX_FORMS_COMPUTE))
-		why = "the keys' column has no index that the unit looks up in";
+	struct rql_index_keys keys;
+	why = why ? why : rql_index_keys_refusal(request);
+	if (!why && !rql_index_keys_choose(request, RQL_INDEX_FORMS_COMPUTE, &keys))
+		why = "the keys' columns have no index that the unit looks up in";
 	return rql_offer_unless(why, reason);
 }
 
@@ -173,22 +162,24 @@ static rql_status prepare_keys(const struct rql_request *request, struct rql_dev
                                struct rql_error *err)
 {
 	struct rql_prepared *p = calloc(1, sizeof(*p));
+	struct rql_index_keys keys;
 	if (!p)
 		return rql_error_memory(err, sizeof(*p), "look-ups");
+	(void)rql_index_keys_choose(request, RQL_INDEX_FORMS_COMPUTE, &keys);
 	p->choice = (struct rql_index_choice){.forms = RQL_INDEX_FORMS_COMPUTE,
 	                                      .snapshot = rql_store_snapshot_retain(request->snapshot),
-	                                      .of = *rql_index_gpu_choose(request, RQL_INDEX_FORMS_COMPUTE),
-	                                      .points = true,
-	                                      .covered = 1,
-	                                      .found = request->expected};
+	                                      .of = keys.of,
+	                                      .points = rql_index_keys_are_points(&keys),
+	                                      .covered = keys.covered,
+	                                      .found = keys.found};
 	rql_status status = rql_index_gpu_init(&p->gpu, &ops, p->choice.snapshot, device, err);
-	if (status != RQL_OK) {
+	if (status == RQL_OK)
+		status = rql_index_gpu_read(&p->gpu, &keys, err);
+	if (status == RQL_OK)
+		*out = p;
+	else
 		free_prepared(p);
-		return status;
-	}
-	rql_index_gpu_read(&p->gpu, request->keys);
-	*out = p;
-	return RQL_OK;
+	return status;
 }
 
 #define MAKE_ROW_NS 100.0 /* of a run on the CPU that is not there either (index/README.md) */
@@ -213,7 +204,8 @@ static void price(const struct rql_prepared *p, const struct rql_device *device,
 {
 	const struct rql_profile *profile = &device->profile;
 	const double segments = segments_of(p), probes = p->gpu.look_ups, rows = (double)rql_index_gpu_rows_bytes(&p->gpu);
-	double resident = 0, placed = 0, setup = 0, sectors = p->choice.found * ROW_SECTORS;
+	const double keys = (double)rql_index_gpu_keys_bytes(&p->gpu);
+	double resident = 0, placed = 0, setup = keys / profile->upload_gbps, sectors = p->choice.found * ROW_SECTORS;
 	for (uint32_t s = 0; s < segments_of(p); s++) {
 		const struct rql_store_segment *segment = &p->choice.snapshot->segments[s];
 		const struct rql_index_of as = form_of(p, s, device);
@@ -230,7 +222,7 @@ static void price(const struct rql_prepared *p, const struct rql_device *device,
 	                         .rows_out = p->choice.found,
 	                         .runs = (double)p->choice.snapshot->blocks,
 	                         .bytes = sectors * SECTOR + rows,
-	                         .device_bytes = (uint64_t)(resident + rows),
+	                         .device_bytes = (uint64_t)(resident + rows + keys),
 	                         .placed_bytes = (uint64_t)placed,
 	                         .missing_bytes = (uint64_t)(resident - placed)};
 }

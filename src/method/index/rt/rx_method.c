@@ -1,19 +1,19 @@
 /* The method on a GPU's ray-tracing unit: `CREATE INDEX ... USING rx | cgrx`. Of the conditions that have such an index it
- * looks one up, by a ray or three for each of its values and ranges in each segment, and gives the rows as bits.
- * Where there are several conditions, these rows are a superset: whoever reads them tests all again. */
+ * looks those up that one index answers (index_choose.h), by a ray or three for each value or range in each segment, and
+ * gives the rows as bits. Where there are several conditions, or keys may be prefixes, these rows are a superset: whoever
+ * reads them tests all again. */
 #include <stdlib.h>
+#include "method/index/index_choose.h"
 #include "method/index/index_gpu.h"
-#include "method/index/index_tests.h"
 #include "method/index/rt/rx_placed.h"
 #include "method/method.h"
 
 struct rql_prepared {
-	struct rql_index_gpu gpu;                  /* first */
-	const struct rql_store_snapshot *snapshot; /* one reference */
-	struct rql_index_of of;
-	struct rql_index_test test;
-	double found, most_found; /* rows expected, in all and of one range */
+	struct rql_index_gpu gpu; /* first */
+	struct rql_index_choice choice;
 };
+
+#define FORMS (1u << RQL_INDEX_RX | 1u << RQL_INDEX_CGRX)
 
 static const struct rql_prepared *prepared_of(const struct rql_index_gpu *gpu)
 {
@@ -26,19 +26,6 @@ static const struct rql_rx_placed *placed_of(const struct rql_index_gpu *gpu, ui
 }
 
 /* ---- what it can do ---- */
-/* Values that leave 64 bits no scan on a GPU reads, nor UHUGEINTs; so no key is a prefix here. */
-static const struct rql_index_of *index_of(const struct rql_request *request, uint32_t column)
-{
-	for (uint32_t i = 0; i < request->index_count && column != RQL_NONE; i++) {
-		const struct rql_index_of *of = &request->indexes[i];
-		const struct rql_store_column *stored = &request->snapshot->columns[column];
-		if (rql_rx_form(of->form) && of->column == column && !stored->wide &&
-		    !rql_index_is_lowered(stored->kind, stored->type))
-			return of;
-	}
-	return NULL;
-}
-
 static enum rql_offer offer(const struct rql_request *request, const struct rql_device *device, const char **reason)
 {
 	(void)reason;
@@ -46,9 +33,9 @@ static enum rql_offer offer(const struct rql_request *request, const struct rql_
 	    !device->units[RQL_UNIT_RT] || !device->host)
 		return RQL_OFFER_NO;
 	for (uint32_t c = 0; c < request->conjunct_count; c++)
-		if (!index_of(request, rql_index_test_column(request->snapshot, &request->conjuncts[c])))
+		if (!rql_index_answers(FORMS, request, &request->conjuncts[c]))
 			return RQL_OFFER_NO;
-	return request->conjunct_count == 1 ? RQL_OFFER_FULL : RQL_OFFER_SUPERSET;
+	return rql_index_is_exact(request) ? RQL_OFFER_FULL : RQL_OFFER_SUPERSET;
 }
 
 /* ---- preparing ---- */
@@ -57,79 +44,41 @@ static void free_prepared(struct rql_prepared *p)
 	if (!p)
 		return;
 	rql_index_gpu_clear(&p->gpu);
-	free(p->test.ranges);
-	rql_store_snapshot_release(p->snapshot);
+	rql_index_choice_clear(&p->choice);
 	free(p);
 }
 
-/* Rows of a test among evenly spread values, and of its widest range. */
-static double guess(const struct rql_store_snapshot *snapshot, const struct rql_index_test *test, double *most)
+/* RX casts a ray for each line that a range crosses: too many, and it does not begin. */
+static bool has_lines(const struct rql_index_choice *choice)
 {
-	const struct rql_store_column *column = &snapshot->columns[test->column];
-	const double rows = (double)snapshot->rows;
-	rql_int128 low, high;
-	rql_index_column_bounds(column, &low, &high);
-	const double all = (double)high - (double)low + 1;
-	double values = 0;
-	*most = 0;
-	for (uint32_t i = 0; i < test->count; i++) {
-		double width = (double)test->ranges[i].greatest - (double)test->ranges[i].least + 1;
-		width = width < all ? width : all;
-		values += width;
-		*most = width > *most ? width : *most;
-	}
-	*most = all > 0 ? rows * *most / all : 0;
-	return all > values ? rows * values / all : rows;
-}
-
-/* RX casts a ray for each line that a range crosses: too many, and it does not begin. A segment's lines are no shorter
- * than the column's. */
-static bool has_lines(const struct rql_store_snapshot *snapshot, const struct rql_index_of *of,
-                      const struct rql_index_test *test)
-{
-	const struct rql_store_column *column = &snapshot->columns[of->column];
-	rql_int128 low, high;
+	const uint32_t look_ups = rql_index_look_ups(choice->tests, NULL, choice->covered, choice->pair);
 	bool fits = true;
-	rql_index_column_bounds(column, &low, &high);
-	for (uint32_t i = 0; i < test->count && of->form == RQL_INDEX_RX && column->kind != RQL_STORE_CODED; i++) {
-		rql_int128 least = test->ranges[i].least, greatest = test->ranges[i].greatest;
-		least = least > low ? least : low;
-		greatest = greatest < high ? greatest : high;
-		const rql_uint128 span = greatest > least ? (rql_uint128)greatest - (rql_uint128)least : 0;
-		fits = fits && span >> RQL_AXIS_BITS < RQL_RX_LINES - 1;
+	for (uint32_t s = 0; s < choice->snapshot->segment_count && choice->of.form == RQL_INDEX_RX; s++) {
+		const struct rql_store_segment *segment = &choice->snapshot->segments[s];
+		struct rql_index_range ranges[RQL_INDEX_COLUMNS_MOST];
+		struct rql_index_key key;
+		rql_index_key_make(segment, &choice->of, &key);
+		for (uint32_t i = 0; i < look_ups && fits; i++) {
+			uint64_t low, high;
+			rql_index_sought(choice->tests, NULL, choice->covered, choice->pair, i, ranges);
+			if (rql_index_key_range(&key, segment, ranges, choice->covered, &low, &high))
+				fits = (high - low) >> RQL_AXIS_BITS < RQL_RX_LINES - 1;
+		}
 	}
 	return fits;
 }
 
-/* The condition that leaves the fewest rows, of those that can be looked up. */
-static rql_status choose(struct rql_prepared *p, const struct rql_request *request, struct rql_error *err)
+/* The conditions that leave the fewest rows; where RX has no lines for them, what cgRX finds. */
+static rql_status choose(struct rql_prepared *p, const struct rql_request *request, struct rql_device *device,
+                         struct rql_error *err)
 {
-	bool some = false;
-	for (uint32_t c = 0; c < request->conjunct_count; c++) {
-		struct rql_index_test test = {.ranges = NULL};
-		struct rql_error why = {0};
-		double most, found;
-		rql_status status = rql_index_test_make(p->snapshot, &request->conjuncts[c], &test, &why);
-		const struct rql_index_of *of = status == RQL_OK ? index_of(request, test.column) : NULL;
-		if (status != RQL_OK && status != RQL_ERROR_UNSUPPORTED) {
-			rql_error_move(err, &why);
-			return status;
-		}
-		rql_error_clear(&why);
-		found = of ? guess(p->snapshot, &test, &most) : 0;
-		if (!of || !has_lines(p->snapshot, of, &test) || (some && found >= p->found)) {
-			free(test.ranges);
-			continue;
-		}
-		free(p->test.ranges);
-		p->test = test;
-		p->of = *of;
-		p->found = found;
-		p->most_found = most;
-		some = true;
-	}
-	return some ? RQL_OK
-	            : rql_error_set(err, RQL_ERROR_UNSUPPORTED, "no condition is a few values or ranges that rays can look up");
+	struct rql_device *cpu = (struct rql_device *)(uintptr_t)device->host;
+	RQL_TRY(rql_index_choose(FORMS, request, cpu, &p->choice, err));
+	if (has_lines(&p->choice))
+		return RQL_OK;
+	rql_index_choice_clear(&p->choice);
+	p->choice = (struct rql_index_choice){.snapshot = NULL};
+	return rql_index_choose(1u << RQL_INDEX_CGRX, request, cpu, &p->choice, err);
 }
 
 /* ---- the stage ---- */
@@ -138,7 +87,7 @@ static rql_status place(struct rql_index_gpu *gpu, uint32_t s, struct rql_progre
 {
 	struct rql_device *device = gpu->stage.device, *cpu = (struct rql_device *)(uintptr_t)device->host;
 	struct rql_rx_placed *placed = NULL;
-	RQL_TRY(rql_rx_placed_get(gpu->snapshot, s, &prepared_of(gpu)->of, device, cpu, progress, &gpu->stage.uploaded,
+	RQL_TRY(rql_rx_placed_get(gpu->snapshot, s, &prepared_of(gpu)->choice.of, device, cpu, progress, &gpu->stage.uploaded,
 	                          &placed, err));
 	*out = &placed->placement;
 	return RQL_OK;
@@ -152,9 +101,11 @@ static uint32_t key_bytes(const struct rql_index_gpu *gpu, uint32_t s)
 static bool probe(const struct rql_index_gpu *gpu, uint32_t s, uint32_t i, uint64_t *low, uint64_t *high)
 {
 	const struct rql_rx_placed *placed = placed_of(gpu, s);
-	const struct rql_index_range *range = &prepared_of(gpu)->test.ranges[i];
+	const struct rql_index_choice *choice = &prepared_of(gpu)->choice;
+	struct rql_index_range ranges[RQL_INDEX_COLUMNS_MOST];
+	rql_index_sought(choice->tests, NULL, choice->covered, choice->pair, i, ranges);
 	if ((!placed->rx && !placed->cgrx) ||
-	    !rql_index_key_range(&placed->key, &gpu->snapshot->segments[s], range, 1, low, high))
+	    !rql_index_key_range(&placed->key, &gpu->snapshot->segments[s], ranges, choice->covered, low, high))
 		return false;
 	*high = *high < placed->greatest ? *high : placed->greatest;
 	return *low <= *high;
@@ -193,28 +144,27 @@ static rql_status prepare(const struct rql_request *request, struct rql_device *
 	struct rql_prepared *p = calloc(1, sizeof(*p));
 	if (!p)
 		return rql_error_memory(err, sizeof(*p), "look-ups");
-	p->snapshot = rql_store_snapshot_retain(request->snapshot);
-	rql_status status = rql_index_gpu_init(&p->gpu, &ops, p->snapshot, device, err);
-	p->gpu.state_bytes = RQL_RX_STATE_WORDS * 8;
+	rql_status status = choose(p, request, device, err);
 	if (status == RQL_OK)
-		status = choose(p, request, err);
-	p->gpu.look_ups = p->test.count;
-	if (status == RQL_OK)
-		*out = p;
-	else
+		status = rql_index_gpu_init(&p->gpu, &ops, p->choice.snapshot, device, err);
+	if (status != RQL_OK) {
 		free_prepared(p);
-	return status;
+		return status;
+	}
+	p->gpu.state_bytes = RQL_RX_STATE_WORDS * 8;
+	p->gpu.look_ups = rql_index_look_ups(p->choice.tests, NULL, p->choice.covered, p->choice.pair);
+	*out = p;
+	return RQL_OK;
 }
 
 /* ---- the same of keys that come in ---- */
-#define FORMS (1u << RQL_INDEX_RX | 1u << RQL_INDEX_CGRX)
-
 static enum rql_offer offer_keys(const struct rql_request *request, const struct rql_device *device, const char **reason)
 {
 	const char *why = rql_device_lacks(device, RQL_UNIT_RT);
-	why = why ? why : rql_index_gpu_refusal(request);
-	if (!why && (request->snapshot->columns[request->keys->column].wide || !rql_index_gpu_choose(request, FORMS)))
-		why = "the keys' column has no index that the unit looks up in";
+	struct rql_index_keys keys;
+	why = why ? why : rql_index_keys_refusal(request);
+	if (!why && !rql_index_keys_choose(request, FORMS, &keys))
+		why = "the keys' columns have no index that the unit looks up in";
 	return rql_offer_unless(why, reason);
 }
 
@@ -224,19 +174,22 @@ static rql_status prepare_keys(const struct rql_request *request, struct rql_dev
 	struct rql_prepared *p = calloc(1, sizeof(*p));
 	if (!p)
 		return rql_error_memory(err, sizeof(*p), "look-ups");
-	p->snapshot = rql_store_snapshot_retain(request->snapshot);
-	p->of = *rql_index_gpu_choose(request, FORMS);
-	p->found = request->expected;
-	rql_status status = rql_index_gpu_init(&p->gpu, &ops, p->snapshot, device, err);
-	if (status != RQL_OK) {
-		free_prepared(p);
-		return status;
-	}
+	struct rql_index_keys keys;
+	(void)rql_index_keys_choose(request, FORMS, &keys);
+	p->choice = (struct rql_index_choice){.forms = FORMS,
+	                                      .snapshot = rql_store_snapshot_retain(request->snapshot),
+	                                      .of = keys.of,
+	                                      .covered = keys.covered,
+	                                      .found = keys.found};
+	rql_status status = rql_index_gpu_init(&p->gpu, &ops, p->choice.snapshot, device, err);
 	p->gpu.state_bytes = RQL_RX_STATE_WORDS * 8;
-	rql_index_gpu_read(&p->gpu, request->keys);
-	p->most_found = p->gpu.look_ups ? p->found / p->gpu.look_ups : 0;
-	*out = p;
-	return RQL_OK;
+	if (status == RQL_OK)
+		status = rql_index_gpu_read(&p->gpu, &keys, err);
+	if (status == RQL_OK)
+		*out = p;
+	else
+		free_prepared(p);
+	return status;
 }
 
 static rql_status kernels(const struct rql_prepared *p, rql_see_kernel *see, void *state, struct rql_error *err)
@@ -251,29 +204,31 @@ static rql_status kernels(const struct rql_prepared *p, rql_see_kernel *see, voi
 static void price(const struct rql_prepared *p, const struct rql_device *device, struct rql_cost *out)
 {
 	const struct rql_profile *profile = &device->profile;
-	const double segments = p->snapshot->segment_count, rays = segments * p->gpu.look_ups;
-	const bool coarse = p->of.form == RQL_INDEX_CGRX;
+	const struct rql_store_snapshot *snapshot = p->choice.snapshot;
+	const double segments = snapshot->segment_count, rays = segments * p->gpu.look_ups, found = p->choice.found;
+	const bool coarse = p->choice.of.form == RQL_INDEX_CGRX;
 	double missing = 0, resident = 0, placed = 0;
-	for (uint32_t s = 0; s < p->snapshot->segment_count; s++) {
-		const struct rql_store_segment *segment = &p->snapshot->segments[s];
-		const double bytes = (double)rql_rx_placed_bound(segment, &p->of, device);
-		const bool there = rql_rx_placed_there(segment, &p->of, device);
+	for (uint32_t s = 0; s < snapshot->segment_count; s++) {
+		const struct rql_store_segment *segment = &snapshot->segments[s];
+		const double bytes = (double)rql_rx_placed_bound(segment, &p->choice.of, device);
+		const bool there = rql_rx_placed_there(segment, &p->choice.of, device);
 		resident += bytes;
 		placed += there ? bytes : 0;
 		missing += there ? 0 : (double)segment->rows;
 	}
 	const double build = missing * (profile->primitive_ns * (coarse ? 0.1 : 1) + 12 / profile->upload_gbps);
 	const double bytes = (double)rql_index_gpu_rows_bytes(&p->gpu);
-	*out = (struct rql_cost){.setup_ns = missing > 0 ? missing * MAKE_ROW_NS + build : 0,
+	const double keys = (double)rql_index_gpu_keys_bytes(&p->gpu);
+	*out = (struct rql_cost){.setup_ns = (missing > 0 ? missing * MAKE_ROW_NS + build : 0) + keys / profile->upload_gbps,
 	                         .run_ns = profile->pass_ns * (1 + 2 * segments) + rays * profile->ray_ns +
-	                                   p->found * profile->hit_ns + p->most_found * SERIAL_ROW_NS +
+	                                   found * profile->hit_ns + found / (p->gpu.look_ups + 1.0) * SERIAL_ROW_NS +
 	                                   bytes / profile->read_gbps + rql_index_gpu_probes_ns(&p->gpu),
-	                         .rows_out = p->found,
-	                         .runs = (double)p->snapshot->blocks,
+	                         .rows_out = found,
+	                         .runs = (double)snapshot->blocks,
 	                         .rays = rays,
-	                         .hits = p->found,
+	                         .hits = found,
 	                         .bytes = bytes,
-	                         .device_bytes = (uint64_t)(resident + bytes),
+	                         .device_bytes = (uint64_t)(resident + bytes + keys),
 	                         .placed_bytes = (uint64_t)placed};
 }
 
@@ -284,12 +239,12 @@ static struct rql_stage *stage_of(const struct rql_prepared *p)
 
 static uint64_t bytes(const struct rql_prepared *p)
 {
-	return sizeof(*p) + p->test.count * sizeof(*p->test.ranges) + rql_index_gpu_bytes(&p->gpu);
+	return sizeof(*p) + rql_index_choice_bytes(&p->choice) + rql_index_gpu_bytes(&p->gpu);
 }
 
 static uint32_t number_of(const struct rql_prepared *p)
 {
-	return p->of.number;
+	return p->choice.of.number;
 }
 
 extern const struct rql_method rql_method_index_rt;

@@ -80,8 +80,9 @@ static rql_status build(struct rql_rx_placed *p, enum rql_index_form form, uint6
 static rql_status fill(struct rql_rx_placed *p, const struct placing *state, struct rql_device *gpu,
                        struct rql_error *err)
 {
-	const struct rql_index_of sorted = {.column = state->of->column, .form = RQL_INDEX_SORTED};
+	struct rql_index_of sorted = *state->of;
 	struct rql_index_run *run = NULL;
+	sorted.form = RQL_INDEX_SORTED;
 	RQL_TRY(rql_index_run_get(state->snapshot, state->segment, &sorted, state->cpu, state->progress, &run, err));
 	p->key = run->key;
 	p->greatest = run->map.greatest;
@@ -114,10 +115,12 @@ static rql_status make(const struct rql_place *at, struct rql_device *device, vo
 	return RQL_OK;
 }
 
-static struct rql_place place_of(const struct rql_store_segment *segment, const struct rql_index_of *of)
+static struct rql_place place_of(const struct rql_store_segment *segment, const struct rql_index_of *of,
+                                 char key[RQL_INDEX_KEY_BYTES])
 {
-	return (struct rql_place){
-		.owner = segment->identity, .kind = of->form == RQL_INDEX_CGRX ? "cgrx" : "rx", .part = of->column};
+	struct rql_place at = rql_index_place_of(segment, of, key);
+	at.kind = of->form == RQL_INDEX_CGRX ? "cgrx" : "rx";
+	return at;
 }
 
 rql_status rql_rx_placed_get(const struct rql_store_snapshot *snapshot, uint32_t segment, const struct rql_index_of *of,
@@ -127,7 +130,8 @@ rql_status rql_rx_placed_get(const struct rql_store_snapshot *snapshot, uint32_t
 	const struct rql_store_segment *s = &snapshot->segments[segment];
 	struct placing state = {snapshot, segment, of, cpu, progress, uploaded};
 	struct rql_placement *placement = NULL;
-	const struct rql_place at = place_of(s, of);
+	char key[RQL_INDEX_KEY_BYTES];
+	const struct rql_place at = place_of(s, of, key);
 	rql_store_segment_watch(s, rql_placements_drop);
 	RQL_TRY(rql_placement_get(&at, gpu, make, &state, &placement, err));
 	*out = (struct rql_rx_placed *)placement;
@@ -137,7 +141,8 @@ rql_status rql_rx_placed_get(const struct rql_store_snapshot *snapshot, uint32_t
 bool rql_rx_placed_there(const struct rql_store_segment *segment, const struct rql_index_of *of,
                          const struct rql_device *gpu)
 {
-	const struct rql_place at = place_of(segment, of);
+	char key[RQL_INDEX_KEY_BYTES];
+	const struct rql_place at = place_of(segment, of, key);
 	return rql_placement_there(&at, gpu, NULL);
 }
 
