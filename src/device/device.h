@@ -107,6 +107,7 @@ struct rql_device {
 	struct rql_compiler *compiler;    /* of a GPU: compile.h; NULL: none */
 	void *fault;                      /* of src/device/fault, when it stands before impl */
 	_Atomic bool lost;                /* nothing runs on it any more in this process */
+	_Atomic bool left;                /* no rows of the host's memory go there any more: a run of such has failed */
 	/* Of its memory, what scans' requests keep beside columns for their next run (tables, rows of groups): counted by
 	 * themselves, read by whoever looks after rayql_device_memory_limit. */
 	_Atomic uint64_t request_bytes;

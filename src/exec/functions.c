@@ -148,6 +148,8 @@ static void put_device_note(const struct rql_devices *devices, const struct rql_
 		put_text(t, rql_arena_printf(t->arena, "there is no GPU: %s", devices->no_gpu));
 	else if (atomic_load(&d->lost))
 		put_text(t, "lost; restart the program to use it again");
+	else if (atomic_load(&d->left))
+		put_text(t, "a join or a group-by of rows in host memory failed on it; restart the program to send it such rows again");
 	else if (d->kind == RQL_DEVICE_SOFTWARE && !d->as_real)
 		put_text(t, "a driver in software, used only when rayql_device names it");
 	else

@@ -278,7 +278,7 @@ rql_status rql_rows_group(struct rql_running *r, const struct rql_keys *keys, st
 	uint32_t columns = 1;
 	m.run = (struct rql_run_grouping){
 		.rows = side->set->rows, .words = side->words, .bits = keys->bits, .value_count = count, .load = load, .put = put};
-	m.run.device_bytes = r->flow->device_room ? r->flow->device_room(r->flow->device_state, r->pairs->device) : 0;
+	m.run.device_bytes = rql_pairs_room(r->flow->device_room, r->flow->device_state, &r->pairs->on);
 	m.run.state = &m;
 	*done = false;
 	if (count > RQL_GROUPING_VALUES)

@@ -221,6 +221,17 @@ uint64_t rql_pairs_host_bytes(struct rql_budget *budget)
 	return !limit ? 0 : share ? share : 1;
 }
 
+uint64_t rql_pairs_room(uint64_t (*room)(void *state, struct rql_device *device), void *state,
+                        const struct rql_sharers *on)
+{
+	uint64_t least = room ? UINT64_MAX : 0;
+	for (uint32_t i = 0; i < on->count && room; i++) {
+		const uint64_t bytes = room(state, on->device[i]);
+		least = bytes < least ? bytes : least;
+	}
+	return least;
+}
+
 /* As many as these sides need, where there are more. */
 static uint64_t host_bytes(const struct joining *j, const struct rql_run_sides *sides)
 {
@@ -257,7 +268,10 @@ rql_status rql_pairs_run(struct rql_running *r, struct rql_run how, const char *
 		atomic_store(&how.progress->phase, NULL);
 	if (status == RQL_ERROR_DEVICE || status == RQL_ERROR_LIMIT || status == RQL_ERROR_MEMORY || status == RQL_ERROR_IO)
 		say_whose(r->err, status, what, offer);
+	if (status == RQL_ERROR_DEVICE) /* until the program ends, as after a loss: there is no structure to mark */
+		atomic_store(port.failed ? &port.failed->left : &offer->device->left, true);
 	r->moved = port.moved;
+	rql_drawn_add(&r->stats.drawn, &port.drawn);
 	r->stats.device_ns += port.device_ns;
 	return status;
 }
@@ -296,7 +310,7 @@ rql_status rql_join_pairs_find(struct joining *j, struct rql_run_sides *sides)
 		sides->side[s].words = j->words.sides[s].words;
 		sides->side[s].none = j->words.sides[s].none;
 	}
-	sides->device_bytes = flow->device_room ? flow->device_room(flow->device_state, offer->device) : 0;
+	sides->device_bytes = rql_pairs_room(flow->device_room, flow->device_state, &offer->on);
 	rql_status status = RQL_OK;
 	if (sides->device_bytes)
 		status = find_within(j, sides);

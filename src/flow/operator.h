@@ -43,13 +43,26 @@ struct rql_pairs_offer {
 	const struct rql_rel *of;
 	const struct rql_method *method;
 	struct rql_prepared *prepared;
-	struct rql_device *device;
+	struct rql_device *device; /* the first of... */
+	struct rql_sharers on;
 	struct rql_cost cost;
 	struct rql_pairs_offer *next; /* of the plan's */
 };
+/* No device of the offer's is lost, or has been left after an error. */
+static inline bool rql_pairs_alive(const struct rql_pairs_offer *offer)
+{
+	bool alive = true;
+	for (uint32_t i = 0; i < offer->on.count; i++)
+		alive &= !atomic_load_explicit(&offer->on.device[i]->lost, memory_order_relaxed) &&
+		         !atomic_load_explicit(&offer->on.device[i]->left, memory_order_relaxed);
+	return alive;
+}
 /* What partitions of such a join may take of the host's memory at most, so that pieces and pairs have room, too. 0: any
  * number of bytes. */
 uint64_t rql_pairs_host_bytes(struct rql_budget *budget);
+/* What each of the devices may give of its memory. room: as of struct rql_flow. */
+uint64_t rql_pairs_room(uint64_t (*room)(void *state, struct rql_device *device), void *state,
+                        const struct rql_sharers *on);
 
 /* A node of the host's plan whose rows a method gives. */
 struct rql_leaf {
@@ -75,6 +88,9 @@ struct rql_leaf {
 	struct rql_cost cost;
 	uint32_t host_columns; /* base columns that the host would scan instead */
 	const char *note;      /* why it does not run on the unit that the view asks for; NULL: it does, or asks for none */
+	/* The CPU reads the rows, though the session names a GPU or its unit, where no method reads them: only to hand them to a
+	 * join or a group-by there. */
+	bool feeds;
 };
 
 
@@ -111,6 +127,14 @@ static inline bool rql_operator_takes(const struct rql_operator *op, const void 
 	for (uint32_t i = 0; i < op->input_count && !takes; i++)
 		takes = rql_operator_takes(op->inputs[i], part);
 	return takes;
+}
+/* Does a leaf that feeds stand anywhere in the tree without a method above it that takes its rows? */
+static inline bool rql_operator_feeds_nobody(const struct rql_operator *op)
+{
+	bool feeds = op->leaf && op->leaf->feeds;
+	for (uint32_t i = 0; i < op->input_count && !op->pairs && !feeds; i++)
+		feeds = rql_operator_feeds_nobody(op->inputs[i]);
+	return feeds;
 }
 /* Does a HOST operator stand anywhere in the tree? */
 static inline bool rql_operator_needs_host(const struct rql_operator *op)

@@ -14,6 +14,8 @@ extern const struct rql_method rql_method_join_compute;
 extern const struct rql_method rql_method_join_raster;
 extern const struct rql_method rql_method_group_host;
 extern const struct rql_method rql_method_join_host;
+extern const struct rql_method rql_method_group_host_raster;
+extern const struct rql_method rql_method_join_host_raster;
 extern const struct rql_method rql_method_append_compute;
 extern const struct rql_method rql_method_index_cpu;
 extern const struct rql_method rql_method_index_compute;
@@ -57,6 +59,8 @@ const struct rql_method *const *rql_methods(void)
 	    &rql_method_map_compute,
 	    &rql_method_join_host,
 	    &rql_method_group_host,
+	    &rql_method_join_host_raster,
+	    &rql_method_group_host_raster,
 	    NULL,
 	};
 	return methods;

@@ -11,6 +11,7 @@
 #include "column/map.h"
 #include "column/store.h"
 #include "column/value.h"
+#include "device/device.h"
 #include "util/budget.h"
 
 #define RQL_NONE UINT32_MAX
@@ -412,6 +413,12 @@ struct rql_pair {
 	} *columns;
 };
 
+/* Devices that share the partitions of rows in the host's memory: the first is the one that the request is prepared for. */
+struct rql_sharers {
+	uint32_t count;
+	struct rql_device *device[RQL_DEVICES_MAX];
+};
+
 /* A join of two sides whose keys lie in the host's memory, as words that say by being equal that the keys are. The rows come
  * with the run (method/stage.h): this is what is expected of them. */
 struct rql_sides {
@@ -419,7 +426,8 @@ struct rql_sides {
 	double pairs;
 	bool hits;             /* only which probe rows have a partner is asked for: pairs are these */
 	uint32_t key_bits;     /* of the words, 32 or 64 */
-	uint64_t device_bytes; /* of the device's memory that it may have */
+	struct rql_sharers on;
+	uint64_t device_bytes; /* of each device's memory that it may have */
 	uint64_t host_bytes;   /* of the host's, for partitions; 0: any number */
 };
 
@@ -428,6 +436,7 @@ struct rql_sides {
 struct rql_grouping {
 	double rows, groups;
 	uint32_t value_count; /* columns that are aggregated, of 64 bits each */
+	struct rql_sharers on;
 	uint64_t device_bytes, host_bytes;
 };
 #define RQL_GROUPING_VALUES 7u

@@ -358,12 +358,15 @@ static void put_pairs(struct rql_strbuf *out, const struct rql_pairs_offer *offe
 {
 	rql_strbuf_printf(out, "%*s%s by %s on %s (", (int)(2 * depth), "",
 	                  offer->of->kind == RQL_REL_AGGREGATE ? "groups" : "pairs", offer->method->name, rql_unit_name(offer->method->unit));
-	rql_put_device(out, offer->device);
+	for (uint32_t i = 0; i < offer->on.count; i++) {
+		rql_strbuf_put(out, i ? "; " : "");
+		rql_put_device(out, offer->on.device[i]);
+	}
 	rql_strbuf_put(out, "): about ");
 	put_count(out, offer->cost.runs);
 	rql_strbuf_printf(out, " partition%s, ", offer->cost.runs > 1 ? "s" : "");
 	put_count(out, offer->cost.bytes);
-	rql_strbuf_put(out, " bytes moved");
+	rql_strbuf_printf(out, " bytes moved, %.3g ms", rql_cost_expected(&offer->cost) / 1e6);
 	if (part) {
 		const struct rql_moved *m = &part->moved;
 		rql_strbuf_printf(out, "; %llu partition%s in %llu pass%s, %llu bytes in, %llu out, %llu spilled; at most %llu bytes of "

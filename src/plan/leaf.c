@@ -346,6 +346,21 @@ static rql_status try_any(struct rql_planning *p, const struct rql_block *block,
 	return rows ? rql_scan_leaf_try_rows(p, rows, s, leaf) : rql_scan_leaf_try(p, block, s, leaf);
 }
 
+/* A leaf that only hands rows to a GPU is no rival. */
+static rql_status try_joined(struct rql_planning *p, const struct rql_block *block, const struct rql_rows_block *rows,
+                             struct rql_leaf *best)
+{
+	struct rql_leaf joined = {0};
+	if (!best->feeds)
+		return rql_join_leaf_try(p, block, rows, best);
+	RQL_TRY(rql_join_leaf_try(p, block, rows, &joined));
+	if (joined.prepared) {
+		rql_leaf_clear(best);
+		*best = joined;
+	}
+	return RQL_OK;
+}
+
 rql_status rql_leaf_choose_block(struct rql_planning *p, const struct rql_rel *rel, const struct rql_block *block,
                                  const struct rql_rows_block *rows, bool *found)
 {
@@ -368,7 +383,7 @@ rql_status rql_leaf_choose_block(struct rql_planning *p, const struct rql_rel *r
 		status = try_any(p, block, rows, p->structures[i], &leaf);
 		if (!leaf.prepared)
 			continue;
-		if (best.prepared && rql_cost_expected(&best.cost) <= rql_cost_expected(&leaf.cost)) {
+		if (best.prepared && !best.feeds && rql_cost_expected(&best.cost) <= rql_cost_expected(&leaf.cost)) {
 			rql_await_leaf(p, &leaf, rql_leaf_price(&best));
 			rql_leaf_clear(&leaf);
 			continue;
@@ -380,7 +395,7 @@ rql_status rql_leaf_choose_block(struct rql_planning *p, const struct rql_rel *r
 		p->best_ns = rql_cost_expected(&best.cost);
 	}
 	if (status == RQL_OK)
-		status = rql_join_leaf_try(p, block, rows, &best);
+		status = try_joined(p, block, rows, &best);
 	if (status == RQL_OK && best.prepared && best.hidden_key)
 		status = rql_leaf_distinct_over_groups(p, rel, &best);
 	if (status == RQL_OK && best.prepared) {

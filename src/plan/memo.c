@@ -34,6 +34,7 @@ struct group {
 	bool reads_tables;        /* ... one of which reads tables */
 	bool has_rows;            /* a leaf or known shared rows are in it */
 	bool serial;              /* one thread of the host's works on its rows */
+	bool feeds;               /* its rows were read for a GPU, and no method there has taken them yet */
 	bool unprintable;         /* as SQL */
 };
 
@@ -150,7 +151,7 @@ static double price_over_lent(const struct rql_memo *m, const struct group *g)
 
 static void price_in_host(const struct rql_memo *m, struct group *g)
 {
-	const bool lends = g->has_rows && g->alone < NEVER;
+	const bool lends = g->has_rows && g->alone < NEVER && !g->feeds;
 	price_of_tables(m, g);
 	g->lent = lends ? g->alone + rql_price_lending(g->rows, g->rel->column_count) : NEVER;
 	g->over = price_over_lent(m, g);
@@ -196,6 +197,9 @@ static void price_ways(const struct rql_memo *m, struct group *g)
 		operators += g->children[i]->ns[g->children[i]->best];
 		alone += g->children[i]->alone;
 	}
+	g->feeds = g->leaf ? g->leaf->feeds : g->as && g->as->feeds;
+	for (uint32_t i = 0; i < g->child_count && !is_found(g); i++)
+		g->feeds |= !g->pairs && g->children[i]->feeds;
 	g->ns[BY_METHOD] = g->leaf ? m->spec->leaf_ns(g->leaf) : g->as ? g->as->ns[g->as->best] : NEVER;
 	g->by_itself = !takes_children(g);
 	g->ns[BY_OPERATOR] = g->by_itself ? alone : operators;

@@ -6,16 +6,34 @@
 #include "flow/aggregate_groups.h"
 #include "flow/join_keys.h"
 #include "plan/await.h"
+#include "util/threads.h"
 
 /* Below it no GPU is looked for. */
 #define WORTH_NS 2e6
 
-/* A unit that is named is not to lose a join by its price. Groups it makes in other ways, too: these are forced alone. */
-static bool is_forced(const struct rql_settings *settings, const struct rql_rel *rel)
+/* Were its rows read for a GPU, and has nothing below it taken them? */
+static bool is_fed(const struct rql_plan_nodes *nodes, const struct rql_rel *rel)
 {
-	if (rel->kind == RQL_REL_AGGREGATE)
+	const struct rql_leaf *leaf = rql_plan_leaf_of(nodes, rel);
+	const struct rql_rel *as = leaf ? NULL : rql_plan_alternative(nodes, rel);
+	bool fed = leaf ? leaf->feeds : as && is_fed(nodes, as);
+	for (uint32_t i = 0; i < rel->child_count && !leaf && !as && !fed; i++) {
+		const struct rql_pairs_offer *taken = nodes->pairs;
+		while (taken && taken->of != rel->children[i])
+			taken = taken->next;
+		fed = !taken && is_fed(nodes, rel->children[i]);
+	}
+	return fed;
+}
+
+/* Is its price of no account? A unit that is named is not to lose a join by it. Groups it makes in other ways, too: these are
+ * forced alone, and where rows were read for it. */
+static bool is_forced(const struct rql_settings *settings, const struct rql_rel *rel, bool fed)
+{
+	const bool unit = settings->unit_forced && settings->unit != RQL_UNIT_CPU;
+	if (rel->kind == RQL_REL_AGGREGATE && !fed)
 		return settings->force_pairs && !settings->unit_forced;
-	return settings->unit_forced ? settings->unit == RQL_UNIT_COMPUTE : settings->force_pairs;
+	return settings->unit_forced ? unit : settings->force_pairs;
 }
 
 /* Of such joins the rows of one side are wanted, by whether they have a partner. */
@@ -30,6 +48,7 @@ struct asked {
 	struct rql_sides sides;
 	struct rql_grouping grouping;
 	bool groups;
+	bool fed; /* nobody else takes the rows: why a method does not is the plan's reason */
 };
 
 static bool describe_groups(const struct rql_planning *p, const struct rql_known_rows *known, const struct rql_rel *rel,
@@ -81,60 +100,108 @@ static void free_offer(struct rql_pairs_offer *offer)
 	offer->prepared = NULL;
 }
 
-/* By the method on the device; prepared NULL: not so. */
-static void try_device(struct rql_planning *p, const struct rql_method *method, struct rql_device *device,
-                       struct asked asked, struct rql_pairs_offer *out)
+/* By the method on the devices, which share the work. prepared NULL: not so; then why not, in `why` or as the answer. */
+static const char *prepare(const struct rql_planning *p, const struct rql_method *method, const struct rql_sharers *on,
+                           struct asked asked, struct rql_pairs_offer *out, struct rql_error *why)
 {
-	struct rql_error why = {0};
 	const char *reason = NULL;
+	struct rql_device *device = on->device[0];
 	const struct rql_request request = {.sides = asked.groups ? NULL : &asked.sides,
 	                                    .grouping = asked.groups ? &asked.grouping : NULL,
 	                                    .wants = asked.groups ? RQL_PORT_GROUPS : RQL_PORT_PAIRS};
-	asked.sides.device_bytes = p->ctx->device_room ? p->ctx->device_room(p->ctx->load_state, device) : 0;
+	asked.sides.device_bytes = rql_pairs_room(p->ctx->device_room, p->ctx->load_state, on);
 	asked.grouping.device_bytes = asked.sides.device_bytes;
-	*out = (struct rql_pairs_offer){.method = method, .device = device};
-	if (!rql_method_takes(method, &request) || method->offer(&request, device, &reason) != RQL_OFFER_FULL)
-		return;
-	if (method->prepare(&request, device, &out->prepared, &why) != RQL_OK)
-		out->prepared = NULL;
+	asked.sides.on = asked.grouping.on = *on;
+	*out = (struct rql_pairs_offer){.method = method, .device = device, .on = *on};
+	rql_error_clear(why);
+	if (method->offer(&request, device, &reason) != RQL_OFFER_FULL)
+		return reason;
+	if (method->prepare(&request, device, &out->prepared, why) == RQL_OK)
+		return NULL;
+	out->prepared = NULL;
+	return rql_error_message(why);
+}
+
+/* What no plan uses, or other plans keep there, gives way. False: there is nothing. */
+static bool make_room(const struct rql_planning *p, const struct rql_sharers *on, uint64_t since)
+{
+	const struct rql_plan_context *ctx = p->ctx;
+	bool made = false;
+	for (uint32_t i = 0; i < on->count && ctx->device_make_room; i++) {
+		const uint64_t more = ctx->device_room(ctx->load_state, on->device[i]) + 1;
+		made |= ctx->device_make_room(ctx->load_state, on->device[i], more, more, since);
+	}
+	return made;
+}
+
+static void try_devices(struct rql_planning *p, const struct rql_method *method, const struct rql_sharers *on,
+                        const struct asked *asked, struct rql_pairs_offer *out)
+{
+	const uint64_t since = rql_now_ns();
+	struct rql_error why = {0};
+	const char *reason = prepare(p, method, on, *asked, out, &why);
+	while (!out->prepared && asked->fed && make_room(p, on, since))
+		reason = prepare(p, method, on, *asked, out, &why);
+	if (!out->prepared && asked->fed && reason)
+		rql_planning_reason(p, RQL_REASON_UNIT, "%s by %s on %s: %s", asked->groups ? "groups" : "pairs", method->name,
+		                    out->device->id, reason);
 	rql_error_clear(&why);
 	if (!out->prepared)
 		return;
-	method->price(out->prepared, device, &out->cost);
-	if (!rql_await_price(p, method, out->prepared, device, &out->cost, &reason))
+	method->price(out->prepared, out->device, &out->cost);
+	if (!rql_await_price(p, method, out->prepared, out->device, &out->cost, &reason))
 		free_offer(out);
 }
 
+static void try_and_compare(struct rql_planning *p, const struct rql_method *method, const struct rql_sharers *on,
+                            const struct asked *asked, struct rql_pairs_offer *best)
+{
+	struct rql_pairs_offer here;
+	try_devices(p, method, on, asked, &here);
+	if (here.prepared && (!best->prepared || rql_cost_expected(&here.cost) < rql_cost_expected(&best->cost))) {
+		free_offer(best);
+		*best = here;
+	} else {
+		free_offer(&here);
+	}
+}
+
 /* Whoever forces pairs has them of a driver in software, too, though nothing names it. */
-static bool may_run(const struct rql_planning *p, struct rql_device *device)
+static bool may_run(const struct rql_planning *p, struct rql_device *device, enum rql_unit unit)
 {
 	struct rql_settings settings = *p->ctx->settings;
 	if (settings.force_pairs && !settings.only)
 		settings.only = device;
-	return device->kind != RQL_DEVICE_CPU && !rql_device_refused(&settings, device, RQL_UNIT_COMPUTE) &&
+	return device->kind != RQL_DEVICE_CPU && !atomic_load(&device->left) &&
+	       (!settings.unit_forced || settings.unit == unit) && !rql_device_refused(&settings, device, unit) &&
 	       rql_await_device(p, device, false);
+}
+
+/* Each device alone, then all of the first one's kind together. */
+static void choose_devices(struct rql_planning *p, const struct rql_method *method, const struct asked *asked,
+                           struct rql_pairs_offer *best)
+{
+	struct rql_devices *devices = p->ctx->devices;
+	struct rql_sharers all = {.count = 0};
+	for (uint32_t d = 0; d < atomic_load(&devices->count); d++) {
+		struct rql_device *device = &devices->device[d];
+		const struct rql_sharers alone = {.count = 1, .device = {device}};
+		if (!may_run(p, device, method->unit))
+			continue;
+		try_and_compare(p, method, &alone, asked, best);
+		if (!all.count || all.device[0]->kind == device->kind)
+			all.device[all.count++] = device;
+	}
+	if (all.count > 1)
+		try_and_compare(p, method, &all, asked, best);
 }
 
 static void choose(struct rql_planning *p, const struct asked *asked, struct rql_pairs_offer *best)
 {
-	struct rql_devices *devices = p->ctx->devices;
 	const enum rql_reads reads = asked->groups ? RQL_READS_GROUPING : RQL_READS_SIDES;
-	for (uint32_t d = 0; d < atomic_load(&devices->count); d++) {
-		if (!may_run(p, &devices->device[d]))
-			continue;
-		for (uint32_t m = 0; rql_methods()[m]; m++) {
-			struct rql_pairs_offer here;
-			if (rql_methods()[m]->reads != reads || p->ctx->settings->disabled_methods >> m & 1)
-				continue;
-			try_device(p, rql_methods()[m], &devices->device[d], *asked, &here);
-			if (here.prepared && (!best->prepared || rql_cost_expected(&here.cost) < rql_cost_expected(&best->cost))) {
-				free_offer(best);
-				*best = here;
-			} else {
-				free_offer(&here);
-			}
-		}
-	}
+	for (uint32_t m = 0; rql_methods()[m]; m++)
+		if (rql_methods()[m]->reads == reads && !(p->ctx->settings->disabled_methods >> m & 1))
+			choose_devices(p, rql_methods()[m], asked, best);
 }
 
 /* The offer is the plan's; NULL: there is none, or no memory. */
@@ -164,11 +231,11 @@ double rql_pairs_price(struct rql_planning *p, const struct rql_known_rows *know
                        double cpu_ns, const struct rql_pairs_offer **out)
 {
 	const struct rql_settings *settings = p->ctx->settings;
-	const bool forced = is_forced(settings, rel);
+	const bool fed = is_fed(p->nodes, rel), forced = is_forced(settings, rel, fed);
 	struct rql_pairs_offer best = {.prepared = NULL};
-	struct asked asked = {.groups = false};
+	struct asked asked = {.fed = fed};
 	*out = NULL;
-	if ((settings->unit_forced && !forced) || (!forced && cpu_ns < WORTH_NS) || !describe(p, known, rel, &asked))
+	if ((settings->unit_forced && !forced) || (!forced && !fed && cpu_ns < WORTH_NS) || !describe(p, known, rel, &asked))
 		return cpu_ns;
 	const struct rql_pairs_offer *offer = p->nodes->pairs;
 	while (offer && offer->of != rel)
@@ -181,7 +248,7 @@ double rql_pairs_price(struct rql_planning *p, const struct rql_known_rows *know
 	if (!offer)
 		return cpu_ns;
 	const double ns = rql_price_keys(known, rel) + rql_cost_expected(&offer->cost);
-	if (!forced && ns >= cpu_ns) {
+	if (!forced && !fed && ns >= cpu_ns) {
 		await(p, offer, cpu_ns - rql_price_keys(known, rel));
 		return cpu_ns;
 	}

@@ -283,6 +283,8 @@ rql_status rql_planning_decide(struct rql_planning *p)
 		rql_planning_reason(p, p->covered ? 9 : 2, "what is above it (%s) cannot be written as SQL again", cover.reason);
 		return RQL_OK;
 	}
+	if (rql_operator_feeds_nobody(cover.tree)) /* the reason is kept */
+		return RQL_OK;
 	price_plans(p, &cover);
 	if (plan->estimated_ns > plan->host_estimated_ns && !p->ctx->settings->force) {
 		rql_planning_reason(p, 9, "the host is cheaper: %.3f ms estimated against %.3f ms",
@@ -501,7 +503,7 @@ bool rql_plan_alive(const struct rql_plan *plan)
 		if (atomic_load_explicit(&plan->nodes->leaves[i].device->lost, memory_order_relaxed))
 			return false;
 	for (const struct rql_pairs_offer *offer = plan->nodes->pairs; offer; offer = offer->next)
-		if (atomic_load_explicit(&offer->device->lost, memory_order_relaxed))
+		if (!rql_pairs_alive(offer))
 			return false;
 	return true;
 }

@@ -315,6 +315,45 @@ static rql_status price_cpu_instead(struct pricing *c)
 	return RQL_OK;
 }
 
+/* ---- rows for a GPU ---- */
+
+/* Some GPU that the session allows has the unit that it wants, so that rows may be handed to it. */
+static bool has_taker(const struct pricing *c)
+{
+	const struct rql_devices *devices = c->p->ctx->devices;
+	bool has = false;
+	for (uint32_t d = 1; d < atomic_load(&devices->count) && !has; d++)
+		has = !rql_device_refused(c->p->ctx->settings, &devices->device[d], c->any_unit ? RQL_UNIT_COMPUTE : c->unit);
+	return has;
+}
+
+/* A join or a group-by stands above, and the rows at hand are those of one table. */
+static bool may_feed(const struct pricing *c)
+{
+	const struct rql_settings *settings = c->p->ctx->settings;
+	const bool unit = settings->unit_forced && (c->unit == RQL_UNIT_COMPUTE || c->unit == RQL_UNIT_RASTER);
+	const bool named = !settings->unit_forced && settings->only && settings->only->kind != RQL_DEVICE_CPU;
+	const bool rows = c->request->wants == RQL_PORT_BATCH && rql_request_reads(c->request) == RQL_READS_STORE &&
+	                  !c->request->lookup_count && !c->p->is_subplan;
+	for (const struct rql_above *a = c->p->above; a && rows && (unit || named); a = a->next)
+		if (a->rel->kind == RQL_REL_JOIN || a->rel->kind == RQL_REL_AGGREGATE)
+			return has_taker(c);
+	return false;
+}
+
+/* The CPU reads them. why: as no method does that the session allows. */
+static rql_status price_feed(struct pricing *c, const char *why)
+{
+	struct rql_device *cpu = &c->p->ctx->devices->device[0];
+	rql_planning_reason(c->p, RQL_REASON_NO_METHOD, "%s: %s", c->s->name, why);
+	for (uint32_t m = 0; rql_methods()[m]; m++)
+		if (rql_methods()[m]->unit == RQL_UNIT_CPU && is_for(c, rql_methods()[m]))
+			RQL_TRY(price_one(c, m, cpu));
+	c->leaf->feeds = c->leaf->prepared != NULL;
+	c->leaf->note = c->leaf->feeds ? "the CPU reads rows for a GPU" : NULL;
+	return RQL_OK;
+}
+
 /* Only a view's wish gives way, and not to another GPU than the session has named. */
 static bool gives_way(const struct pricing *c)
 {
@@ -356,5 +395,16 @@ rql_status rql_price_methods(struct rql_planning *p, const struct rql_structure 
 	RQL_TRY(price_all(&c));
 	if (!leaf->prepared && !c.could && gives_way(&c))
 		RQL_TRY(price_cpu_instead(&c));
-	return leaf->prepared ? RQL_OK : nobody(&c);
+	const rql_status status = leaf->prepared ? RQL_OK : nobody(&c);
+	if (status != RQL_ERROR_UNSUPPORTED || !may_feed(&c))
+		return status;
+	struct rql_error why = {0};
+	rql_error_move(&why, err);
+	rql_status fed = price_feed(&c, rql_error_message(&why));
+	if (fed == RQL_OK && !leaf->prepared) {
+		rql_error_move(err, &why);
+		fed = status;
+	}
+	rql_error_clear(&why);
+	return fed;
 }

@@ -51,22 +51,26 @@ static long long number_before(const char *text, const char *words)
 	return atoll(at);
 }
 
-/* The host's answer, by pairs from the device, in several partitions. way: also in the plan's text; NULL: nothing is. */
-static void same_by_pairs(rayql_connection *con, const char *sql, const char *way)
+/* The host's answer, and what must be in the plan's text; several: partitions. */
+static void same_by(rayql_connection *con, const char *sql, const char *by, const char *way, bool several)
 {
 	run(con, "SET rayql_enable_scan = off");
 	char *want = rows_of(con, sql, NULL);
 	run(con, "SET rayql_enable_scan = on");
 	expect_at(con, sql, "scan", want, __FILE__, __LINE__);
-	char *text = explained(con, sql);
-	const bool by_pairs = strstr(text, "pairs by join on compute (") != NULL;
-	const bool several = number_before(text, " partitions in ") > 1;
-	const bool taken = !way || strstr(text, way) != NULL;
-	if (!by_pairs || !several || !taken)
+	char *text = explained(con, sql), *at = strstr(text, by);
+	const bool good = at && (!several || number_before(at, " partitions in ") > 1) && (!way || strstr(text, way));
+	if (!good)
 		print_error("%s\n%s\n", sql, text);
-	assert_true(by_pairs && several && taken);
+	assert_true(good);
 	free(text);
 	free(want);
+}
+
+/* The host's answer, by pairs from the device, in several partitions. way: also in the plan's text; NULL: nothing is. */
+static void same_by_pairs(rayql_connection *con, const char *sql, const char *way)
+{
+	same_by(con, sql, "pairs by join on compute (", way, true);
 }
 
 #define SUMS "count(*), sum(a.v), sum(b.v), count(a.v), count(b.v)"
@@ -136,17 +140,7 @@ static void kinds(void **state)
 /* The host's answer, by groups from the device; many: in several partitions. */
 static void same_by_groups(rayql_connection *con, const char *sql, bool many)
 {
-	run(con, "SET rayql_enable_scan = off");
-	char *want = rows_of(con, sql, NULL);
-	run(con, "SET rayql_enable_scan = on");
-	expect_at(con, sql, "scan", want, __FILE__, __LINE__);
-	char *text = explained(con, sql), *at = strstr(text, "groups by group on compute (");
-	const bool good = at && (!many || number_before(at, " partitions in ") > 1);
-	if (!good)
-		print_error("%s\n%s\n", sql, text);
-	assert_true(good);
-	free(text);
-	free(want);
+	same_by(con, sql, "groups by group on compute (", NULL, many);
 }
 
 static void groups(void **state)
@@ -195,6 +189,87 @@ static void groups(void **state)
 	assert_null(strstr(text, "groups by group"));
 	free(text);
 	close_session(&s);
+}
+
+/* ---- a GPU, or a unit, that the session names ---- */
+
+/* Its memory has no room for the columns: the CPU reads them, and the GPU joins and groups them. */
+static void named(void **state)
+{
+	static const char *const joins[] = {
+		"SELECT " SUMS " FROM a JOIN b ON a.k = b.k",
+		"SELECT a.d g, " SUMS ", max(b.s) FROM a LEFT JOIN b ON a.w = b.w AND a.k = b.k WHERE a.v % 3 <> 1 GROUP BY ALL ORDER BY ALL",
+		"SELECT count(*), sum(v), count(k) FROM a WHERE NOT EXISTS (SELECT 1 FROM b WHERE a.k = b.k AND a.d = b.d)",
+	};
+	/* What is not drawn of columns on the device. */
+	static const char *const drawn[] = {
+		"SELECT " SUMS " FROM a FULL JOIN b ON a.k = b.k AND a.d <> b.d",
+		"SELECT count(*), sum(v) FROM a WHERE EXISTS (SELECT 1 FROM b WHERE a.w = b.w AND a.s <> b.s)",
+		"SELECT b.d, " SUMS " FROM a JOIN b ON a.s = b.s AND a.d <> b.d GROUP BY ALL ORDER BY ALL",
+	};
+	static const char grouped[] = "SELECT w, count(*), sum(k), max(v) FROM " SOME " GROUP BY w ORDER BY ALL";
+	rayql_query_info info = {.size = sizeof info};
+	struct session s;
+	(void)state;
+	if (!has_unit("compute"))
+		skip();
+	s = pairs_session();
+	run(s.con, "SET rayql_device = 'vulkan:0'; SET rayql_force = on");
+	for (size_t i = 0; i < sizeof joins / sizeof *joins; i++)
+		same_by(s.con, joins[i], "pairs by join on compute (", i ? NULL : "the CPU reads rows for a GPU", !i);
+	/* Where the GPU has no room for pieces, either, nobody takes the rows, so that the CPU may not read them. */
+	char *want = rows_of(s.con, joins[0], NULL);
+	run(s.con, "SET rayql_device_memory_limit = '10KB'");
+	expect_at(s.con, joins[0], "host", want, __FILE__, __LINE__);
+	assert_int_equal(rayql_last_query(s.con, &info), RAYQL_OK);
+	holds(info.reason, "rayql_device_memory_limit");
+	free(want);
+	run(s.con, "SET rayql_unit = 'compute'; SET rayql_device_memory_limit = '1MB'");
+	same_by(s.con, joins[0], "pairs by join on compute (", "the CPU reads rows for a GPU", true);
+	if (has_unit("raster")) {
+		run(s.con, "SET rayql_unit = 'raster'; SET rayql_device_memory_limit = '2MB'");
+		for (size_t i = 0; i < sizeof drawn / sizeof *drawn; i++)
+			same_by(s.con, drawn[i], "pairs by join on raster (", "  drawn: ", i == 0);
+		run(s.con, "SET rayql_device_memory_limit = '3MB'");
+		same_by(s.con, grouped, "groups by group on raster (", " round", false);
+		same_by(s.con, "SELECT s, count(*), min(w), max(w), sum(w) FROM " SOME " GROUP BY s ORDER BY ALL",
+		        "groups by group on raster (", "  drawn: ", false);
+	}
+	/* A GPU does not read all rows of a table. */
+	run(s.con, "SET rayql_device_memory_limit = '2MB'; SET rayql_unit = 'compute'");
+	same_by(s.con, "SELECT w, count(*), sum(k), max(v) FROM (SELECT * FROM a LIMIT 23000) GROUP BY w ORDER BY ALL",
+	        "groups by group on compute (", "the CPU reads rows for a GPU", true);
+	close_session(&s);
+}
+
+/* The driver, listed twice, is two devices, which share the partitions. */
+static void several(void **state)
+{
+	static const char icd[] = "/usr/share/vulkan/icd.d/lvp_icd.json";
+	char copy[] = "/tmp/rayql-icd-XXXXXX", both[sizeof icd + sizeof copy + 16], command[256];
+	struct session s;
+	(void)state;
+	if (!has_unit("compute") || access(icd, R_OK) || getenv("VK_DRIVER_FILES"))
+		skip();
+	assert_non_null(mkdtemp(copy));
+	snprintf(command, sizeof command, "cp %s %s/again.json", icd, copy);
+	assert_int_equal(system(command), 0);
+	snprintf(both, sizeof both, "%s:%s/again.json", icd, copy);
+	setenv("VK_DRIVER_FILES", both, 1);
+	s = open_session(NULL, NULL);
+	char *devices = rows_of(s.con, "SELECT count(*) FROM rayql_devices() WHERE kind = 'software'", NULL);
+	if (strcmp(devices, "2\n") == 0) {
+		make_sides(s.con);
+		run(s.con, "SET rayql_force = 'pairs'; SET rayql_device_memory_limit = '1MB'");
+		same_by(s.con, "SELECT " SUMS " FROM a FULL JOIN b ON a.w = b.w", "vulkan:0; ", ", vulkan:1)", true);
+		run(s.con, "SET rayql_device_memory_limit = '3MB'");
+		same_by(s.con, "SELECT k, count(*), sum(w) FROM " SOME " GROUP BY k ORDER BY ALL", "vulkan:0; ", ", vulkan:1)", true);
+	}
+	free(devices);
+	close_session(&s);
+	unsetenv("VK_DRIVER_FILES");
+	snprintf(command, sizeof command, "rm -r %s", copy);
+	assert_int_equal(system(command), 0);
 }
 
 /* ---- limits ---- */
@@ -303,10 +378,11 @@ static void interrupts(void **state)
 	close_session(&s);
 }
 
-/* A device that fails in the middle of it, or is lost between two partitions: the host's answer, and why. */
+/* A device that fails in the middle of it, or is lost between two partitions: the host's answer, and why. After an error of
+ * its own it is sent no such rows again. */
 static void faults(void **state)
 {
-	static const char *const how[] = {"allocation 2", "allocation 9", "submission 8", "wait 8", "lost 16"};
+	static const char *const how[] = {"submission 8", "wait 8", "lost 16", "allocation 2", "allocation 9"};
 	(void)state;
 	if (!has_unit("compute"))
 		skip();
@@ -319,7 +395,10 @@ static void faults(void **state)
 		char *want = rows_of(s.con, joined, NULL);
 		run(s.con, limited);
 		by_host(s.con, want, "device vulkan:0 ");
-		expect_at(s.con, joined, NULL, want, __FILE__, __LINE__);
+		expect_at(s.con, joined, i < 3 ? "scan" : NULL, want, __FILE__, __LINE__);
+		char *text = explained(s.con, joined);
+		assert_true(i >= 3 || !strstr(text, "pairs by join"));
+		free(text);
 		free(want);
 		close_session(&s);
 	}
@@ -332,6 +411,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(kinds),
 		cmocka_unit_test(groups),
+		cmocka_unit_test(named),
+		cmocka_unit_test(several),
 		cmocka_unit_test(limits),
 		cmocka_unit_test(interrupts),
 		cmocka_unit_test(faults),

@@ -1,5 +1,6 @@
 /* Joins from the host's memory to the host's memory, against plain loops: device memory and host memory that are too
- * small, partitions in a file, second passes, one key that is most of a side, results larger than a piece's, two devices.
+ * small, partitions in a file, second passes, one key that is most of a side, results larger than a piece's, two devices,
+ * hash images.
  * The device is the one that RAYQL_TEST_DEVICE names, else vulkan:0, with the validation layer watching. */
 #include <dirent.h>
 #include <unistd.h>
@@ -175,7 +176,7 @@ struct join_case {
 	enum keys keys; /* SKEWED: low ones come oftener; HEAVY: half of the rows of the build side have one key; FEW: and those of both but a quarter */
 	uint32_t key_bits, value_bits[2];
 	uint64_t device_limit, host_limit, piece_rows;
-	bool in_place, spills, partitions, again, blocks, repeats, two, heavy;
+	bool in_place, spills, partitions, again, blocks, repeats, two, heavy, drawn;
 	bool once_each; /* SEMI: a row that has come for one block may come for another, and is taken once */
 	bool faulty; /* the status is that of a fault, which may strike */
 	bool any; /* none of these is known, and the join may be refused for its limit */
@@ -250,6 +251,8 @@ static void check_report(const struct join_case *k, const struct rql_host_report
 	assert_int_equal(report->rows, got->count);
 	assert_true(!k->device_limit || report->device_peak <= k->device_limit);
 	assert_true(!k->host_limit || report->host_peak <= k->host_limit);
+	assert_int_equal(report->image_bytes != 0, k->drawn);
+	assert_true(!k->drawn || !got->count || report->points.build + report->points.count);
 	if (k->any)
 		return;
 	assert_int_equal(report->spilled_bytes != 0, k->spills);
@@ -280,7 +283,7 @@ static void check_case(const struct join_case *k, struct rql_device *second)
 	assert_non_null(mkdtemp(folder));
 	make_side(k, false, &sides[0]);
 	make_side(k, true, &sides[1]);
-	const struct rql_host_join join = {.kind = k->kind, .has_null_key = true, .null_key = 0, .device_limit = k->device_limit,
+	const struct rql_host_join join = {.kind = k->kind, .drawn = k->drawn, .has_null_key = true, .null_key = 0, .device_limit = k->device_limit,
 	                                   .build = described(&sides[0], k->in_place),
 	                                   .probe = described(&sides[1], k->in_place),
 	                                   .devices = devices_of, .device_count = k->two ? 2 : 1, .host_limit = k->host_limit,
@@ -351,6 +354,25 @@ static void test_cases(void **state)
 		check_case(&cases[i], NULL);
 }
 
+/* By hash images, which each piece of a partition draws again. */
+static void test_drawn(void **state)
+{
+	(void)state;
+	static const struct join_case cases[] = {
+		{.name = "drawn", .build = 9001, .probe = 20003, .distinct = 9000, KEYS_32, .piece_rows = 8192, .drawn = true},
+		{.name = "drawn partitions", .kind = RQL_JOIN_LEFT, .build = 40000, .probe = 30000, .distinct = 60000, KEYS_64,
+	     .device_limit = UINT64_C(2000) << 10, .host_limit = 600000, .partitions = true, .spills = true, .drawn = true},
+		{.name = "drawn heavy key", .kind = RQL_JOIN_SEMI, .build = 60000, .probe = 2000, .distinct = 4000, .keys = HEAVY, KEYS_32,
+	     .device_limit = UINT64_C(1400) << 10, .partitions = true, .again = true, .blocks = true, .once_each = true, .drawn = true},
+		{.name = "drawn matches beyond a piece's room", .build = 9000, .probe = 3000, .distinct = 1000, .keys = HEAVY, KEYS_64,
+	     .piece_rows = 1024, .heavy = true, .repeats = true, .drawn = true},
+	};
+	if (!device->units[RQL_UNIT_RASTER])
+		skip();
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+		check_case(&cases[i], NULL);
+}
+
 /* Any limits and sides: a few, many with RAYQL_TEST_LONG. */
 static void test_any(void **state)
 {
@@ -365,6 +387,7 @@ static void test_any(void **state)
 		k.distinct = k.keys == SPREAD ? 1 + k.build / (1 + drawn() % 4) : 20000 + drawn() % 20000;
 		k.device_limit = drawn() % 3 ? (200 + drawn() % 800) << 10 : 0;
 		k.host_limit = drawn() % 2 ? (200 + drawn() % 400) << 10 : 0;
+		k.drawn = k.kind != RQL_JOIN_FULL && device->units[RQL_UNIT_RASTER] && drawn() % 3 == 0;
 		check_case(&k, NULL);
 	}
 }
@@ -411,7 +434,8 @@ int main(void)
 	int skipped = vulkan_skip_without(RQL_UNIT_COMPUTE);
 	if (skipped)
 		return skipped;
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_cases), cmocka_unit_test(test_any), cmocka_unit_test(test_faults),
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_cases), cmocka_unit_test(test_drawn), cmocka_unit_test(test_any),
+	                                   cmocka_unit_test(test_faults),
 	                                   cmocka_unit_test(test_two_devices)};
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }

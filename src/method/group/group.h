@@ -86,8 +86,17 @@ rql_status rql_group_kernels(const struct rql_prepared *p, rql_see_kernel *see, 
 void rql_group_free(struct rql_prepared *p);
 uint64_t rql_group_bytes(const struct rql_prepared *p);
 
-/* What the unit compute takes for rows that lie on the device. */
+/* What the unit takes for rows that lie on the device. */
 double rql_group_compute_ns(const struct rql_profile *profile, const struct rql_group_size *size);
+double rql_group_raster_ns(const struct rql_profile *profile, const struct rql_group_size *size);
+/* group_raster.c: adds what was drawn: what a point reads and writes of keys, pixels, lists, values and groups, and the images
+ * cleared. row_bytes: of the values of a row and of what is made of them. */
+struct rql_raster_group_points;
+struct rql_group_drawn {
+	uint32_t key_words;
+	uint64_t pixel_bytes, image_bytes, row_bytes;
+};
+void rql_group_tell(const struct rql_raster_group_points *points, const struct rql_group_drawn *of, struct rql_drawn *drawn);
 
 /* The states of `count` groups, as the device left them: `room` of each. */
 struct rql_group_found {

@@ -14,6 +14,7 @@
 /* As of joins (method/join/join_host.c). */
 #define PARTITION_GBPS 1.1
 #define FILE_GBPS 1.0
+#define PAGES_GBPS 1.5
 #define STEPS 12.0  /* submissions that are waited for */
 #define GROUP_NS 10.0 /* a thread puts a group away for the operator above, twice; and each of its values */
 #define GROUP_VALUE_NS 8.0
@@ -23,8 +24,8 @@
 
 struct rql_prepared {
 	struct rql_grouping of;
-	struct rql_device *device;
-	uint64_t partitions;
+	enum rql_unit unit;
+	uint64_t partitions, staging; /* bytes of pieces on their way */
 	enum rql_host_way way;
 };
 
@@ -51,7 +52,7 @@ static struct columns describe(const struct rql_run_value *values, uint32_t valu
 	struct columns c = {.count = 1};
 	by->rows.shape.column_count = 1 + value_count;
 	by->rows.shape.column_bits[0] = 32;
-	by->columns[0] = (struct rql_host_group_column){.min = true};
+	by->columns[0] = (struct rql_host_group_column){.is_signed = by->unit == RQL_UNIT_RASTER, .min = true};
 	for (uint32_t v = 0; v < value_count; v++) {
 		by->rows.shape.column_bits[v + 1] = values[v].bits;
 		c.of_value[v] = c.count;
@@ -69,23 +70,22 @@ static struct columns describe(const struct rql_run_value *values, uint32_t valu
 	return c;
 }
 
-/* devices: the one. */
 static struct rql_host_group_by group_by_of(uint32_t key_bits, uint64_t rows, uint64_t groups, uint64_t device_bytes,
-                                            struct rql_device *const *devices)
+                                            enum rql_unit unit, const struct rql_sharers *on)
 {
-	return (struct rql_host_group_by){.unit = RQL_UNIT_COMPUTE,
+	return (struct rql_host_group_by){.unit = unit,
 	                                  .rows = {.shape = {.key_bits = key_bits}, .rows = rows},
 	                                  .groups = groups,
-	                                  .devices = devices,
-	                                  .device_count = 1,
+	                                  .devices = on->device,
+	                                  .device_count = on->count,
 	                                  .device_limit = device_bytes};
 }
 
-static struct rql_host_group_by expected(const struct rql_grouping *of, struct rql_device *const *devices)
+static struct rql_host_group_by expected(const struct rql_grouping *of, enum rql_unit unit)
 {
 	struct rql_run_value values[RQL_GROUPING_VALUES];
 	struct rql_host_group_by by =
-		group_by_of(64, (uint64_t)of->rows + 1, (uint64_t)(of->groups * SPARE) + 1, of->device_bytes, devices);
+		group_by_of(64, (uint64_t)of->rows + 1, (uint64_t)(of->groups * SPARE) + 1, of->device_bytes, unit, &of->on);
 	for (uint32_t v = 0; v < of->value_count; v++)
 		values[v] = (struct rql_run_value){.bits = 64, .sum = true};
 	(void)describe(values, of->value_count, &by);
@@ -208,28 +208,37 @@ static rql_status put_groups(void *state, const struct rql_host_groups *groups, 
 
 /* ---- the method ---- */
 
-static const char *refusal(const struct rql_request *request, const struct rql_device *device)
+static const char *refusal(const struct rql_request *request, enum rql_unit unit)
 {
 	const struct rql_grouping *of = request->grouping;
-	const char *why = rql_device_lacks(device, RQL_UNIT_COMPUTE);
-	if (why)
-		return why;
+	for (uint32_t i = 0; i < of->on.count; i++)
+		if (rql_device_lacks(of->on.device[i], unit))
+			return rql_device_lacks(of->on.device[i], unit);
 	if (!of->device_bytes)
 		return "rayql_device_memory_limit leaves nothing of the device's memory";
 	if (of->value_count > RQL_GROUPING_VALUES)
 		return "more columns are aggregated than go with a key";
+	if (unit == RQL_UNIT_RASTER) /* whose integers have a sign */
+		return of->rows > (double)RQL_RASTER_ROWS ? "there may be 2^31 rows or more" : NULL;
 	return of->rows > (double)RQL_RELATION_ROWS ? "there may be 2^32 rows or more" : NULL;
 }
 
 static enum rql_offer offer(const struct rql_request *request, const struct rql_device *device, const char **reason)
 {
-	return rql_offer_unless(refusal(request, device), reason);
+	(void)device;
+	return rql_offer_unless(refusal(request, RQL_UNIT_COMPUTE), reason);
 }
 
-static rql_status prepare(const struct rql_request *request, struct rql_device *device, struct rql_prepared **out,
-                          struct rql_error *err)
+static enum rql_offer offer_drawn(const struct rql_request *request, const struct rql_device *device, const char **reason)
 {
-	const struct rql_host_group_by by = expected(request->grouping, &device);
+	(void)device;
+	return rql_offer_unless(refusal(request, RQL_UNIT_RASTER), reason);
+}
+
+static rql_status prepare_on(const struct rql_request *request, enum rql_unit unit, struct rql_prepared **out,
+                             struct rql_error *err)
+{
+	const struct rql_host_group_by by = expected(request->grouping, unit);
 	enum rql_host_way way;
 	const uint64_t partitions = rql_host_group_by_partitions(&by, &way);
 	if (!partitions)
@@ -238,12 +247,31 @@ static rql_status prepare(const struct rql_request *request, struct rql_device *
 	struct rql_prepared *p = malloc(sizeof(*p));
 	if (!p)
 		return rql_error_memory(err, sizeof(*p), "a query's groups");
-	*p = (struct rql_prepared){.of = *request->grouping, .device = device, .partitions = partitions, .way = way};
+	*p = (struct rql_prepared){.of = *request->grouping,
+	                           .unit = unit,
+	                           .partitions = partitions,
+	                           .staging = rql_host_group_by_staging(&by),
+	                           .way = way};
 	*out = p;
 	return RQL_OK;
 }
 
-/* Rows and groups go one after the other, but for partitions. */
+static rql_status prepare(const struct rql_request *request, struct rql_device *device, struct rql_prepared **out,
+                          struct rql_error *err)
+{
+	(void)device;
+	return prepare_on(request, RQL_UNIT_COMPUTE, out, err);
+}
+
+static rql_status prepare_drawn(const struct rql_request *request, struct rql_device *device, struct rql_prepared **out,
+                                struct rql_error *err)
+{
+	(void)device;
+	return prepare_on(request, RQL_UNIT_RASTER, out, err);
+}
+
+/* Rows and groups go one after the other, but for partitions. Those several devices share. Memory that is new to the process
+ * has the partitions, the pieces on their way, and the groups of whoever takes them. */
 static void price(const struct rql_prepared *p, const struct rql_device *device, struct rql_cost *out)
 {
 	const struct rql_profile *profile = &device->profile;
@@ -257,10 +285,15 @@ static void price(const struct rql_prepared *p, const struct rql_device *device,
 	const bool parts = p->way == RQL_HOST_PARTS;
 	const double split = parts ? bytes * 2 / (PARTITION_GBPS * threads) : 0;
 	const double beyond = parts && p->of.host_bytes ? bytes - (double)p->of.host_bytes / 2 : 0;
-	*out = (struct rql_cost){.run_ns = rql_group_compute_ns(profile, &size) + on_cpu + put + split +
+	const double kept = parts ? bytes - (beyond > 0 ? beyond : 0) : 0;
+	const double pages = (kept + (double)p->staging + made) / (PAGES_GBPS * threads);
+	const double grouped = p->unit == RQL_UNIT_RASTER && p->way != RQL_HOST_TABLE ? rql_group_raster_ns(profile, &size)
+	                                                                             : rql_group_compute_ns(profile, &size);
+	const uint32_t devices = parts ? p->of.on.count : 1;
+	*out = (struct rql_cost){.run_ns = grouped / devices + on_cpu + put + split + pages +
 	                                   (beyond > 0 ? beyond * 2 / FILE_GBPS : 0) +
-	                                   (STEPS + (double)p->partitions) * profile->submit_ns,
-	                         .transfer_ns = !parts ? in + back : in > back ? in : back,
+	                                   (STEPS + (double)p->partitions / devices) * profile->submit_ns,
+	                         .transfer_ns = (!parts ? in + back : in > back ? in : back) / devices,
 	                         .rows_out = p->of.groups,
 	                         .groups = p->of.groups,
 	                         .device_bytes = p->of.device_bytes,
@@ -271,14 +304,20 @@ static void price(const struct rql_prepared *p, const struct rql_device *device,
 
 static rql_status kernels(const struct rql_prepared *p, rql_see_kernel *see, void *state, struct rql_error *err)
 {
-	struct rql_device *device = p->device;
-	const struct rql_host_group_by by = expected(&p->of, &device);
+	const struct rql_host_group_by by = expected(&p->of, p->unit);
 	return rql_host_group_by_kernels(&by, see, state, err);
 }
 
-static void report(const struct rql_host_group_report *r, struct rql_port *out)
+static void report(const struct rql_host_group_report *r, const struct rql_host_group_by *by, struct rql_port *out)
 {
+	struct rql_group_drawn drawn = {
+		.key_words = by->rows.shape.key_bits / 32, .pixel_bytes = r->pixel_bytes, .image_bytes = r->image_bytes};
+	for (uint32_t c = 0; c < by->column_count; c++)
+		drawn.row_bytes += by->rows.shape.column_bits[by->columns[c].values] / 8 + 8;
+	if (r->points.hashed)
+		rql_group_tell(&r->points, &drawn, &out->drawn);
 	out->kind = RQL_PORT_GROUPS;
+	out->failed = r->failed;
 	out->device_ns = r->device_ns;
 	out->moved = (struct rql_moved){.partitions = r->partitions,
 	                                .passes = r->passes,
@@ -297,8 +336,11 @@ static rql_status run(const struct rql_prepared *p, struct rql_device *device, c
 	struct feed feed = {.of = of, .pool = device->pool, .key_bits = of->bits > 32 ? 64 : 32};
 	struct sink sink = {.of = of};
 	struct rql_host_group_report done = {0};
-	struct rql_host_group_by by = group_by_of(feed.key_bits, of->rows, sampled_groups(of), of->device_bytes, &device);
-	(void)p;
+	const uint64_t groups = sampled_groups(of);
+	struct rql_host_group_by by =
+		group_by_of(feed.key_bits, of->rows, groups, of->device_bytes, p->unit, &p->of.on);
+	if (p->unit == RQL_UNIT_RASTER && of->rows > RQL_RASTER_ROWS)
+		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "rows of a group-by on the unit raster are numbered up to 2^31");
 	sink.columns = describe(of->values, of->value_count, &by);
 	by.rows.next = next_rows;
 	by.rows.state = &feed;
@@ -317,7 +359,7 @@ static rql_status run(const struct rql_prepared *p, struct rql_device *device, c
 	const rql_status status = rql_host_group_by_run(&by, &done, err);
 	if (staging)
 		rql_budget_release(of->budget, staging);
-	report(&done, out);
+	report(&done, &by, out);
 	return status;
 }
 
@@ -342,6 +384,24 @@ const struct rql_method rql_method_group_host = {
 	.gives = 1u << RQL_PORT_GROUPS,
 	.offer = offer,
 	.prepare = prepare,
+	.price = price,
+	.kernels = kernels,
+	.run = run,
+	.free = free_prepared,
+	.bytes = bytes,
+};
+
+extern const struct rql_method rql_method_group_host_raster;
+const struct rql_method rql_method_group_host_raster = {
+	.name = "group",
+	.variant = "groups of rows in host memory",
+	.description = "groups rows that lie in the host's memory by drawing them on a GPU, by partitions where these are many",
+	.paper = "GARUDA (PVLDB 16(10)), sections 4, 5 and 6.1",
+	.unit = RQL_UNIT_RASTER,
+	.reads = RQL_READS_GROUPING,
+	.gives = 1u << RQL_PORT_GROUPS,
+	.offer = offer_drawn,
+	.prepare = prepare_drawn,
 	.price = price,
 	.kernels = kernels,
 	.run = run,

@@ -9,7 +9,8 @@
 /* A vertex with its fragment: an H200, two of whose processors rasterise, draws 0.5 G points a second (bench/results). */
 #define POINT_NS 2.0
 #define POINTS 2.15      /* a row: its group, once more where it lost, and its totals */
-#define POINT_BYTES 64.0 /* what a point reads and writes beside its row: sectors of images, lists and groups */
+#define POINT_BYTES 64.0 /* what a point reads and writes beside its row: sectors of images, lists and groups, anywhere */
+#define SECTOR 32.0
 #define PASSES 40.0      /* of a partition */
 
 struct drawing {
@@ -64,30 +65,35 @@ static rql_status record_groups(struct rql_commands *c, const struct rql_group_b
 	return RQL_OK;
 }
 
-/* Bytes: what a point reads and writes of keys, pixels, lists, values and groups, and the images cleared. */
-static void tell(const void *own, struct rql_drawn *drawn)
+void rql_group_tell(const struct rql_raster_group_points *p, const struct rql_group_drawn *of, struct rql_drawn *drawn)
 {
-	const struct drawing *d = own;
-	const struct rql_raster_group_by *by = &d->groups.drawing;
-	const struct rql_raster_group_points *p = d->of.seen->map;
-	struct rql_image_spec specs[RQL_RASTER_GROUP_IMAGES];
-	uint64_t row = 4 + 4 + 8; /* its group's row, that row's group, its count */
-	for (uint32_t c = 0; c < by->column_count; c++)
-		row += by->columns[c].bits / 8 + 8;
-	rql_raster_group_by_images(by, specs);
-	const uint64_t images = rql_raster_images_bytes(specs, RQL_RASTER_GROUP_IMAGES);
+	const uint64_t row = of->row_bytes + 4 + 4 + 8; /* its group's row, that row's group, its count */
 	drawn->points += p->hashed + p->totals;
 	drawn->layers = drawn->layers ? drawn->layers : 1;
 	drawn->partitions += p->partitions;
 	drawn->rounds += p->rounds;
-	drawn->image_bytes += images;
-	drawn->bytes += p->hashed * (4 * by->key_words * 2 + 2 * rql_pixel_bytes(specs[0].format) + 8) + p->totals * row + images;
+	drawn->image_bytes += of->image_bytes;
+	drawn->bytes += p->hashed * (4 * of->key_words * 2 + 2 * of->pixel_bytes + 8) + p->totals * row + of->image_bytes;
 }
 
-static double ns(const struct rql_profile *profile, const struct rql_group_size *size)
+static void tell(const void *own, struct rql_drawn *drawn)
+{
+	const struct drawing *d = own;
+	const struct rql_raster_group_by *by = &d->groups.drawing;
+	struct rql_image_spec specs[RQL_RASTER_GROUP_IMAGES];
+	rql_raster_group_by_images(by, specs);
+	struct rql_group_drawn of = {.key_words = by->key_words,
+	                             .pixel_bytes = rql_pixel_bytes(specs[0].format),
+	                             .image_bytes = rql_raster_images_bytes(specs, RQL_RASTER_GROUP_IMAGES)};
+	for (uint32_t c = 0; c < by->column_count; c++)
+		of.row_bytes += by->columns[c].bits / 8 + 8;
+	rql_group_tell(d->of.seen->map, &of, drawn);
+}
+
+double rql_group_raster_ns(const struct rql_profile *profile, const struct rql_group_size *size)
 {
 	const double points = size->rows * POINTS;
-	return PASSES * profile->pass_ns + points * POINT_NS +
+	return PASSES * profile->pass_ns + points * (POINT_NS + POINT_BYTES / SECTOR * profile->sector_ns) +
 	       (points * POINT_BYTES + size->rows * size->row_bytes) / profile->read_gbps;
 }
 
@@ -108,7 +114,7 @@ static double own_bytes(const struct rql_group_size *size)
 
 static const struct rql_group_unit by_raster = {.unit = RQL_UNIT_RASTER,
                                                 .refusal = refusal,
-                                                .ns = ns,
+                                                .ns = rql_group_raster_ns,
                                                 .open = open_groups,
                                                 .close = close_groups,
                                                 .record = record_groups,

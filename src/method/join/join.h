@@ -23,6 +23,13 @@ struct rql_join_unit {
 };
 
 extern const struct rql_method rql_method_join_compute;
+extern const struct rql_method rql_method_join_raster;
+
+/* join_raster.c: adds what was drawn: what each kind of point reads and writes of keys, pixels and lists, and the images
+ * cleared. */
+struct rql_raster_points;
+void rql_join_drawn(const struct rql_raster_points *points, uint32_t key_bits, uint64_t pixel_bytes, uint64_t image_bytes,
+                    struct rql_drawn *drawn);
 
 enum rql_join_kind rql_join_kind_of(const struct rql_pair *pair);
 

@@ -18,12 +18,14 @@ _Static_assert(RQL_SIDE_COLUMNS == RQL_RELATION_COLUMNS, "what a side hands on")
 #define READ_ROWS 4096u /* the same */
 #define FOUND_AT_ONCE 1024u
 #define FILE_GBPS 1.0 /* of a temporary file, written or read */
-#define STEPS 12.0 /* submissions that are waited for */
+#define STEPS 12.0 /* of a partition: submissions that are waited for */
+#define PAGES_GBPS 1.5 /* a thread's first writing of memory: the system clears its pages */
+#define DRAINED 8.0 /* of a partition, one part in so many: its first piece and its last result move alone */
 
 struct rql_prepared {
 	struct rql_sides of;
-	struct rql_device *device;
-	uint64_t partitions;
+	bool drawn; /* on the unit raster */
+	uint64_t partitions, staging; /* bytes of pieces on their way */
 };
 
 static void *at(const struct rql_span *span)
@@ -295,17 +297,18 @@ static rql_status put_heavy(void *state, const struct rql_host_piece *piece, str
 
 /* ---- the method ---- */
 
-/* Of sides of which rows' numbers are asked for. devices: the one. */
-static struct rql_host_join join_of(bool hits, uint32_t key_bits, const uint64_t rows[2], uint64_t device_bytes,
-                                    struct rql_device *const *devices)
+/* Of sides of which rows' numbers are asked for. */
+static struct rql_host_join join_of(bool hits, uint32_t key_bits, const uint64_t rows[2], uint64_t device_bytes, bool drawn,
+                                    const struct rql_sharers *on)
 {
 	const struct rql_host_shape shape = {.key_bits = key_bits, .column_count = 1, .column_bits = {32}};
 	return (struct rql_host_join){.kind = hits ? RQL_JOIN_SEMI : RQL_JOIN_INNER,
 	                              .repeats = hits,
+	                              .drawn = drawn,
 	                              .build = {.shape = shape, .rows = rows[0]},
 	                              .probe = {.shape = shape, .rows = rows[1]},
-	                              .devices = devices,
-	                              .device_count = 1,
+	                              .devices = on->device,
+	                              .device_count = on->count,
 	                              .device_limit = device_bytes};
 }
 
@@ -317,18 +320,18 @@ static struct rql_host_shape shape_of(const struct rql_run_side *side, uint32_t 
 	return shape;
 }
 
-static struct rql_host_join expected_join(const struct rql_sides *of, uint32_t key_bits, struct rql_device *const *devices)
+static struct rql_host_join expected_join(const struct rql_sides *of, uint32_t key_bits, bool drawn)
 {
 	const uint64_t rows[2] = {(uint64_t)of->rows[0] + 1, (uint64_t)of->rows[1] + 1};
-	return join_of(of->hits, key_bits, rows, of->device_bytes, devices);
+	return join_of(of->hits, key_bits, rows, of->device_bytes, drawn, &of->on);
 }
 
-static const char *refusal(const struct rql_request *request, const struct rql_device *device)
+static const char *refusal(const struct rql_request *request, enum rql_unit unit)
 {
 	const struct rql_sides *of = request->sides;
-	const char *why = rql_device_lacks(device, RQL_UNIT_COMPUTE);
-	if (why)
-		return why;
+	for (uint32_t i = 0; i < of->on.count; i++)
+		if (rql_device_lacks(of->on.device[i], unit))
+			return rql_device_lacks(of->on.device[i], unit);
 	if (!of->device_bytes)
 		return "rayql_device_memory_limit leaves nothing of the device's memory";
 	return of->rows[0] > (double)RQL_RELATION_ROWS || of->rows[1] > (double)RQL_RELATION_ROWS
@@ -338,25 +341,47 @@ static const char *refusal(const struct rql_request *request, const struct rql_d
 
 static enum rql_offer offer(const struct rql_request *request, const struct rql_device *device, const char **reason)
 {
-	return rql_offer_unless(refusal(request, device), reason);
+	(void)device;
+	return rql_offer_unless(refusal(request, RQL_UNIT_COMPUTE), reason);
 }
 
-static rql_status prepare(const struct rql_request *request, struct rql_device *device, struct rql_prepared **out,
-                          struct rql_error *err)
+static enum rql_offer offer_drawn(const struct rql_request *request, const struct rql_device *device, const char **reason)
 {
-	const struct rql_host_join join = expected_join(request->sides, request->sides->key_bits, &device);
+	(void)device;
+	return rql_offer_unless(refusal(request, RQL_UNIT_RASTER), reason);
+}
+
+static rql_status prepare_on(const struct rql_request *request, bool drawn, struct rql_prepared **out, struct rql_error *err)
+{
+	const struct rql_host_join join = expected_join(request->sides, request->sides->key_bits, drawn);
 	const uint64_t partitions = rql_host_join_partitions(&join);
 	if (!partitions)
 		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "rayql_device_memory_limit leaves too little for a partition of a join");
 	struct rql_prepared *p = malloc(sizeof(*p));
 	if (!p)
 		return rql_error_memory(err, sizeof(*p), "a query's join");
-	*p = (struct rql_prepared){.of = *request->sides, .device = device, .partitions = partitions};
+	*p = (struct rql_prepared){
+		.of = *request->sides, .drawn = drawn, .partitions = partitions, .staging = rql_host_join_staging(&join)};
 	*out = p;
 	return RQL_OK;
 }
 
-/* What the CPU's threads do. A pass of partitioning counts a row and gives it a place, as a group-by in the cache does, and
+static rql_status prepare(const struct rql_request *request, struct rql_device *device, struct rql_prepared **out,
+                          struct rql_error *err)
+{
+	(void)device;
+	return prepare_on(request, false, out, err);
+}
+
+static rql_status prepare_drawn(const struct rql_request *request, struct rql_device *device, struct rql_prepared **out,
+                                struct rql_error *err)
+{
+	(void)device;
+	return prepare_on(request, true, out, err);
+}
+
+/* What the CPU's threads do. Memory that is new to the process has the partitions, the pieces on their way and the pairs of
+ * whoever takes them. A pass of partitioning counts a row and gives it a place, as a group-by in the cache does, and
  * moves the key and the column there, each for half of that (measured: 7.3 ns a row of 8 bytes where row_ns is 3.6). Bytes
  * go through memory once for each reading and writing: words into a piece or a block, a block into a piece, a result into
  * whoever takes it. */
@@ -368,10 +393,13 @@ static double cpu_ns(const struct rql_prepared *p, const struct rql_device *devi
 	const double placed = passes * rows * 2 * cpu->scan.row_ns / threads;
 	const double bytes = rows * (8 + row) + passes * rows * 2 * row + 2 * p->of.pairs * pair;
 	const double beyond = passes > 0 && p->of.host_bytes ? rows * row - (double)p->of.host_bytes / 2 : 0;
-	return placed + bytes / cpu->read_gbps + (beyond > 0 ? beyond * 2 / FILE_GBPS : 0);
+	const double kept = passes > 0 ? rows * row - (beyond > 0 ? beyond : 0) : 0;
+	const double new_bytes = kept + (double)p->staging + p->of.pairs * pair;
+	const double pages = new_bytes / (PAGES_GBPS * threads);
+	return placed + bytes / cpu->read_gbps + pages + (beyond > 0 ? beyond * 2 / FILE_GBPS : 0);
 }
 
-/* The link's ways are used at once, beside the device's own work. */
+/* The link's ways are used at once, beside the device's own work. Several devices share all but what the CPU does. */
 static void price(const struct rql_prepared *p, const struct rql_device *device, struct rql_cost *out)
 {
 	const struct rql_profile *profile = &device->profile;
@@ -380,9 +408,11 @@ static void price(const struct rql_prepared *p, const struct rql_device *device,
 	const struct rql_pair_size size = {.rows = {p->of.rows[1], p->of.rows[0]}, .row_bytes = {row, row},
 	                                   .out_rows = p->of.pairs, .out_bytes = pair};
 	const double in = p->of.rows[1] * row / profile->upload_gbps, back = p->of.pairs * pair / profile->download_gbps;
-	*out = (struct rql_cost){.run_ns = rql_method_join_compute.pair_ns(profile, &size) + cpu_ns(p, device, row, pair) +
-	                                   (STEPS + (double)p->partitions) * profile->submit_ns,
-	                         .transfer_ns = p->of.rows[0] * row / profile->upload_gbps + (in > back ? in : back),
+	const struct rql_method *method = p->drawn ? &rql_method_join_raster : &rql_method_join_compute;
+	const double link = p->of.rows[0] * row / profile->upload_gbps + (in > back ? in : back) + (in + back) / DRAINED;
+	const double on_device = method->pair_ns(profile, &size) + (double)p->partitions * STEPS * profile->submit_ns;
+	*out = (struct rql_cost){.run_ns = on_device / p->of.on.count + cpu_ns(p, device, row, pair),
+	                         .transfer_ns = link / p->of.on.count,
 	                         .rows_out = p->of.pairs,
 	                         .device_bytes = p->of.device_bytes,
 	                         .cells = p->of.pairs,
@@ -393,17 +423,18 @@ static void price(const struct rql_prepared *p, const struct rql_device *device,
 /* Which words there are, the run knows: the kernels of both are made ahead. */
 static rql_status kernels(const struct rql_prepared *p, rql_see_kernel *see, void *state, struct rql_error *err)
 {
-	struct rql_device *device = p->device;
 	for (uint32_t bits = 32; bits <= p->of.key_bits; bits += 32) {
-		const struct rql_host_join join = expected_join(&p->of, bits, &device);
+		const struct rql_host_join join = expected_join(&p->of, bits, p->drawn);
 		RQL_TRY(rql_host_join_kernels(&join, see, state, err));
 	}
 	return RQL_OK;
 }
 
-static void report(const struct rql_host_report *r, struct rql_port *out)
+static void report(const struct rql_host_report *r, uint32_t key_bits, struct rql_port *out)
 {
 	out->kind = RQL_PORT_PAIRS;
+	out->failed = r->failed;
+	rql_join_drawn(&r->points, key_bits, r->pixel_bytes, r->image_bytes, &out->drawn);
 	out->device_ns = r->device_ns;
 	out->moved = (struct rql_moved){.partitions = r->partitions,
 	                                .passes = r->passes,
@@ -436,12 +467,11 @@ static rql_status run(const struct rql_prepared *p, struct rql_device *device, c
 	struct feed feeds[2] = {{.side = NULL}, {.side = NULL}};
 	struct rql_host_report done = {0};
 	rql_status status = RQL_OK;
-	(void)p;
 	for (int s = 0; s < 2 && status == RQL_OK; s++)
 		status = open_feed(&feeds[s], &sides->side[s], key_bits, device->pool, err);
 	if (status == RQL_OK) {
 		const uint64_t rows[2] = {feeds[0].live, feeds[1].live};
-		struct rql_host_join join = join_of(sides->hits, key_bits, rows, sides->device_bytes, &device);
+		struct rql_host_join join = join_of(sides->hits, key_bits, rows, sides->device_bytes, p->drawn, &p->of.on);
 		join.build.shape = shape_of(&sides->side[0], key_bits);
 		join.probe.shape = shape_of(&sides->side[1], key_bits);
 		join.build.next = join.probe.next = next_rows;
@@ -457,7 +487,7 @@ static rql_status run(const struct rql_prepared *p, struct rql_device *device, c
 		join.state = &sink;
 		join.progress = how->progress;
 		status = run_join(&join, sides->budget, &done, err);
-		report(&done, out);
+		report(&done, key_bits, out);
 	}
 	free(feeds[0].before);
 	free(feeds[1].before);
@@ -485,6 +515,24 @@ const struct rql_method rql_method_join_host = {
 	.gives = 1u << RQL_PORT_PAIRS,
 	.offer = offer,
 	.prepare = prepare,
+	.price = price,
+	.kernels = kernels,
+	.run = run,
+	.free = free_prepared,
+	.bytes = bytes,
+};
+
+extern const struct rql_method rql_method_join_host_raster;
+const struct rql_method rql_method_join_host_raster = {
+	.name = "join",
+	.variant = "join of rows in host memory",
+	.description = "joins rows that lie in the host's memory by drawing them on a GPU, by partitions where these are many",
+	.paper = "GARUDA (PVLDB 16(10)), sections 3, 5 and 6.1",
+	.unit = RQL_UNIT_RASTER,
+	.reads = RQL_READS_SIDES,
+	.gives = 1u << RQL_PORT_PAIRS,
+	.offer = offer_drawn,
+	.prepare = prepare_drawn,
 	.price = price,
 	.kernels = kernels,
 	.run = run,

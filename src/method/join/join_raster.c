@@ -15,7 +15,8 @@
 #define PROBE_POINTS 2.0
 #define PAPER_BUILD_POINTS 2.2
 #define PAPER_PROBE_POINTS 7.0
-#define POINT_BYTES 32.0 /* what a point reads and writes beside its row: sectors of images and of lists */
+#define POINT_BYTES 32.0 /* what a point reads and writes beside its row: sectors of images and of lists, anywhere */
+#define SECTOR 32.0
 #define PASSES 14.0      /* of a partition: draws, and dispatches between them */
 #define PAPER_PASSES 50.0
 #define PARTITION_ROWS 6291456.0
@@ -114,16 +115,10 @@ static const char *check(const void *own)
 	return points->failed ? "a key comes 2^24 times or more, which a counting pixel does not hold" : NULL;
 }
 
-/* Bytes: what each kind of point reads and writes of keys, pixels and lists, and the images cleared. */
-static void tell(const void *own, struct rql_drawn *drawn)
+void rql_join_drawn(const struct rql_raster_points *p, uint32_t key_bits, uint64_t pixel, uint64_t images,
+                    struct rql_drawn *drawn)
 {
-	const struct drawing *d = own;
-	const struct rql_raster_join *j = &d->relation.pairs;
-	const struct rql_raster_points *p = d->of.seen->map;
-	struct rql_image_spec specs[RQL_RASTER_JOIN_IMAGES];
-	rql_raster_join_images(j, specs);
-	const uint64_t key = j->key_bits / 8, pixel = rql_pixel_bytes(specs[RQL_RASTER_STACK].format);
-	const uint64_t images = rql_raster_images_bytes(specs, RQL_RASTER_JOIN_IMAGES);
+	const uint64_t key = key_bits / 8;
 	drawn->points += p->statistics + p->build + p->count + p->probe;
 	drawn->layers = p->layers > drawn->layers ? p->layers : drawn->layers;
 	drawn->partitions += p->partitions;
@@ -133,6 +128,16 @@ static void tell(const void *own, struct rql_drawn *drawn)
 	drawn->image_bytes += images;
 	drawn->bytes += p->statistics * (key + 4) + p->build * (key + pixel + 4) + p->count * (key + pixel + 4) +
 	                p->probe * (key + pixel + 8) + images * p->partitions;
+}
+
+static void tell(const void *own, struct rql_drawn *drawn)
+{
+	const struct drawing *d = own;
+	const struct rql_raster_join *j = &d->relation.pairs;
+	struct rql_image_spec specs[RQL_RASTER_JOIN_IMAGES];
+	rql_raster_join_images(j, specs);
+	rql_join_drawn(d->of.seen->map, j->key_bits, rql_pixel_bytes(specs[RQL_RASTER_STACK].format),
+	               rql_raster_images_bytes(specs, RQL_RASTER_JOIN_IMAGES), drawn);
 }
 
 static double points_of(const struct rql_pair_size *size)
@@ -153,7 +158,8 @@ static double bytes_of(const struct rql_pair_size *size, double points)
 static double ns_of(const struct rql_profile *profile, const struct rql_pair_size *size, double points, double passes)
 {
 	const double partitions = 1 + size->rows[1] / PARTITION_ROWS;
-	return passes * partitions * profile->pass_ns + points * POINT_NS + bytes_of(size, points) / profile->read_gbps;
+	const double point = POINT_NS + POINT_BYTES / SECTOR * profile->sector_ns;
+	return passes * partitions * profile->pass_ns + points * point + bytes_of(size, points) / profile->read_gbps;
 }
 
 static double pair_bytes(const struct rql_pair_size *size)
@@ -229,7 +235,6 @@ static rql_status prepare(const struct rql_request *request, struct rql_device *
 	return rql_join_prepare(request, device, wants_paper(request) ? &by_paper : &by_raster, out, err);
 }
 
-extern const struct rql_method rql_method_join_raster;
 const struct rql_method rql_method_join_raster = {
 	.name = "join",
 	.description = "joins rows of unindexed columns by drawing them into hash images, any number of them to a key on both "

@@ -16,6 +16,7 @@ struct run {
 	pthread_mutex_t sink_lock, error_lock;
 	_Atomic bool failed;
 	rql_status status;
+	struct rql_device *failed_on;
 	struct rql_error *err;
 };
 
@@ -141,6 +142,8 @@ static void *thread_main(void *state)
 	if (status != RQL_OK) {
 		atomic_store(&t->run->failed, true);
 		pthread_mutex_lock(&t->run->error_lock);
+		if (t->run->status == RQL_OK && status == RQL_ERROR_DEVICE)
+			t->run->failed_on = t->worker.device;
 		if (t->run->status == RQL_OK)
 			t->run->status = rql_error_set(t->run->err, status, "%s", rql_error_message(&err));
 		pthread_mutex_unlock(&t->run->error_lock);
@@ -161,6 +164,9 @@ static void add_report(struct rql_host_group_report *to, const struct rql_host_g
 	to->passes = from->passes > to->passes ? from->passes : to->passes;
 	to->pieces += from->pieces;
 	to->tables += from->tables;
+	rql_raster_group_points_add(&to->points, &from->points);
+	to->image_bytes = from->image_bytes > to->image_bytes ? from->image_bytes : to->image_bytes;
+	to->pixel_bytes = from->pixel_bytes > to->pixel_bytes ? from->pixel_bytes : to->pixel_bytes;
 	to->open_ns += from->open_ns;
 	to->partition_ns += from->partition_ns;
 	to->fill_ns += from->fill_ns;
@@ -191,6 +197,7 @@ static rql_status run_devices(struct run *run, struct rql_host_group_report *rep
 		add_report(report, &threads[i].worker.report);
 	}
 	free(threads);
+	report->failed = run->failed_on;
 	return run->status;
 }
 
@@ -222,6 +229,8 @@ static rql_status run_rows(struct run *run, struct rql_host_group_report *report
 	if (status == RQL_OK)
 		status = rql_host_group_worker_rows(&worker, &feed, found, err);
 	add_report(report, &worker.report);
+	if (status == RQL_ERROR_DEVICE)
+		report->failed = worker.device;
 	rql_host_group_worker_close(&worker);
 	return status;
 }

@@ -17,6 +17,7 @@
 #define RQL_PRIMITIVE_HOST_GROUP_BY_H
 
 #include "primitive/host/host_join.h"
+#include "primitive/raster/group_by.h"
 
 /* Aggregates of a column, as struct rql_group_by_column has them. Sums of 64 bits are modular: whoever does not know better
  * takes wide ones. */
@@ -65,6 +66,9 @@ struct rql_host_group_report {
 	uint64_t pieces;
 	uint64_t tables;   /* partitions that went through a table of their own */
 	uint64_t restarts; /* with more groups expected */
+	struct rql_raster_group_points points; /* RASTER: of all pieces; rounds: the most */
+	uint64_t image_bytes, pixel_bytes;     /* RASTER: of a device's images; of a pixel that holds a row */
+	struct rql_device *failed;             /* as of joins */
 	/* As of joins. */
 	double open_ns, partition_ns, fill_ns, wait_ns, put_ns, device_ns, link_ns;
 };

@@ -4,7 +4,6 @@
 
 #include "primitive/host/host_group_by.h"
 #include "primitive/host/host_internal.h"
-#include "primitive/raster/group_by.h"
 
 struct rql_host_group_sizes {
 	enum rql_host_way way;
@@ -77,6 +76,7 @@ struct rql_host_group_worker {
 	struct rql_host_group_turn turn[2];
 	struct rql_buffer *rows; /* of WHOLE */
 	struct rql_buffer *temp, *points;
+	struct rql_buffer *points_seen; /* READBACK, as `seen` has it */
 	struct rql_image *images[RQL_RASTER_GROUP_IMAGES];
 	struct rql_buffer *seen;   /* READBACK, uint64_t[2 * RQL_HOST_FLIGHT] */
 	uint64_t taken; /* of the device's memory, in its request_bytes */

@@ -62,9 +62,12 @@ static rql_status open_temp(struct rql_host_group_worker *w, struct rql_error *e
 	rql_raster_group_by_images(&drawing.drawing, specs);
 	RQL_TRY(device_buffer(w, rql_raster_groups_temp_bytes(&drawing), RQL_MEMORY_DEVICE, &w->temp, err));
 	RQL_TRY(device_buffer(w, sizeof(struct rql_raster_group_points), RQL_MEMORY_DEVICE, &w->points, err));
+	RQL_TRY(device_buffer(w, RQL_HOST_FLIGHT * sizeof(struct rql_raster_group_points), RQL_MEMORY_READBACK, &w->points_seen, err));
 	RQL_TRY(rql_raster_images_new(w->device, specs, RQL_RASTER_GROUP_IMAGES, "a group-by's hash images", w->images, err));
 	const uint64_t images = rql_raster_images_bytes(specs, RQL_RASTER_GROUP_IMAGES);
 	w->report.device_peak = w->taken + images > w->report.device_peak ? w->taken + images : w->report.device_peak;
+	w->report.image_bytes = images;
+	w->report.pixel_bytes = rql_pixel_bytes(specs[0].format);
 	return RQL_OK;
 }
 
@@ -123,6 +126,7 @@ void rql_host_group_worker_close(struct rql_host_group_worker *w)
 	free_buffer(&w->rows);
 	free_buffer(&w->temp);
 	free_buffer(&w->points);
+	free_buffer(&w->points_seen);
 	free_buffer(&w->seen);
 	rql_raster_images_free(w->images, RQL_RASTER_GROUP_IMAGES);
 	atomic_fetch_sub(&w->device->request_bytes, w->taken);
@@ -183,15 +187,26 @@ static rql_status record_parts(struct rql_host_group_worker *w, struct rql_comma
 	return is_drawn(w) ? RQL_OK : rql_record_group_by_parts(c, group, err);
 }
 
+/* seen: the slot of what is drawn. */
 static rql_status record_groups(struct rql_host_group_worker *w, struct rql_commands *c, const struct rql_group_by *group,
-                                struct rql_error *err)
+                                uint64_t seen, struct rql_error *err)
 {
+	const uint64_t bytes = sizeof(struct rql_raster_group_points);
 	if (!is_drawn(w))
 		return rql_record_group_by_groups(c, group, err);
 	struct rql_raster_groups drawing = rql_host_group_drawing(group);
 	memcpy(drawing.drawing.images, w->images, sizeof(w->images));
 	drawing.drawing.points = (struct rql_span){w->points, 0};
-	return rql_record_raster_groups(c, &drawing, err);
+	RQL_TRY(rql_record_raster_groups(c, &drawing, err));
+	rql_record_copy(c, w->points, 0, w->points_seen, seen * bytes, bytes);
+	return RQL_OK;
+}
+
+/* What was drawn for rows that are done. */
+static void take_points(struct rql_host_group_worker *w, uint64_t seen)
+{
+	if (is_drawn(w))
+		rql_raster_group_points_add(&w->report.points, (const struct rql_raster_group_points *)w->points_seen->map + seen);
 }
 
 /* ---- groups go out ---- */
@@ -320,8 +335,10 @@ static rql_status group_whole(struct rql_host_group_worker *w, struct rql_host_f
 	record_rows(c, &w->turn[0], rows);
 	rql_status status = record_parts(w, c, &group, err);
 	if (status == RQL_OK)
-		status = record_groups(w, c, &group, err);
-	return count_groups(w, c, status, found, err);
+		status = record_groups(w, c, &group, 0, err);
+	RQL_TRY(count_groups(w, c, status, found, err));
+	take_points(w, 0);
+	return RQL_OK;
 }
 
 /* ---- the stream ---- */
@@ -388,6 +405,7 @@ static rql_status take(struct rql_host_group_worker *w, struct source *from, uin
 	struct rql_host_group_slot *slot = &w->slot[s % RQL_HOST_FLIGHT];
 	const uint64_t *seen = (const uint64_t *)w->seen->map + 2 * (s % RQL_HOST_FLIGHT);
 	if (slot->rows && from->parts) {
+		take_points(w, s % RQL_HOST_FLIGHT);
 		if (seen[1] || seen[0] > w->sizes.groups) {
 			RQL_TRY(keep_odd(w, slot->part, err));
 		} else {
@@ -443,7 +461,7 @@ static rql_status record_step(struct rql_host_group_worker *w, uint64_t s, struc
 	RQL_TRY(rql_record_exchange(c, &exchange, err));
 	if (!here->rows)
 		return RQL_OK;
-	RQL_TRY(record_groups(w, c, &group, err));
+	RQL_TRY(record_groups(w, c, &group, (s + 3) % RQL_HOST_FLIGHT, err));
 	if (w->sizes.way == RQL_HOST_PARTS)
 		rql_record_copy(c, other->result, 0, w->seen, (s + 3) % RQL_HOST_FLIGHT * RESULT_BYTES, RESULT_BYTES);
 	return RQL_OK;
@@ -516,7 +534,7 @@ rql_status rql_host_group_worker_rehearse(struct rql_host_group_worker *w, struc
 	RQL_TRY(rql_commands_new(w->device, 0, &c, err));
 	rql_status status = whole ? record_parts(w, c, &group, err) : record_step(w, 0, c, err);
 	if (status == RQL_OK && whole)
-		status = record_groups(w, c, &group, err);
+		status = record_groups(w, c, &group, 0, err);
 	if (status == RQL_OK && w->sizes.way == RQL_HOST_TABLE)
 		status = rql_record_group_by_end(c, &group, err);
 	rql_commands_free(c);

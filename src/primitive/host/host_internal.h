@@ -12,6 +12,9 @@ struct rql_host_sizes;
 struct rql_join rql_host_relation(const struct rql_host_join *join, const struct rql_host_sizes *sizes,
                                   struct rql_buffer *keys);
 
+/* The same by drawing: sizes, without images and points. */
+struct rql_raster_relation rql_host_drawing(const struct rql_join *relation);
+
 /* Rows that a device has room for: of the build side, of a piece of the probe side and of its result. */
 struct rql_host_sizes {
 	uint64_t build, piece, out;
@@ -76,6 +79,9 @@ struct rql_host_slot {
 	struct rql_buffer *staging;         /* for `host` */
 	uint64_t rows;                      /* 0: nothing */
 };
+/* A turn's `count`: rows of the result, two words; drawn, rows of the piece and of the build side. */
+#define RQL_HOST_ROWS_AT 16u
+#define RQL_HOST_COUNT_BYTES 32u
 /* Of every other piece; and what a step, a recording, needs. */
 struct rql_host_turn {
 	struct rql_buffer *in, *out, *count; /* on the device */
@@ -93,6 +99,8 @@ struct rql_host_worker {
 	struct rql_host_slot slot[RQL_HOST_FLIGHT];
 	struct rql_host_turn turn[2];
 	struct rql_buffer *build, *built, *temp;
+	struct rql_image *images[RQL_RASTER_JOIN_IMAGES]; /* drawn */
+	struct rql_buffer *points, *points_seen; /* drawn: on the device; READBACK, as `seen` has it */
 	struct rql_buffer *seen;  /* READBACK, uint64_t[RQL_HOST_FLIGHT + 1]: rows of results; the last one: of what runs alone */
 	struct rql_join relation; /* the build side that is there */
 	uint64_t block;           /* rows of a build side at most */

@@ -20,6 +20,7 @@ struct run {
 	_Atomic uint64_t next; /* partition */
 	_Atomic bool failed;
 	rql_status status;
+	struct rql_device *failed_on;
 	struct rql_error *err;
 };
 
@@ -148,6 +149,8 @@ static void *thread_main(void *state)
 	if (status != RQL_OK) {
 		atomic_store(&t->run->failed, true);
 		pthread_mutex_lock(&t->run->error_lock);
+		if (t->run->status == RQL_OK && status == RQL_ERROR_DEVICE)
+			t->run->failed_on = t->worker.device;
 		if (t->run->status == RQL_OK)
 			t->run->status = rql_error_set(t->run->err, status, "%s", rql_error_message(&err));
 		pthread_mutex_unlock(&t->run->error_lock);
@@ -155,6 +158,13 @@ static void *thread_main(void *state)
 	rql_error_clear(&err);
 	rql_host_worker_close(&t->worker);
 	return NULL;
+}
+
+static void add_points(struct rql_host_report *to, const struct rql_host_report *from)
+{
+	rql_raster_points_add(&to->points, &from->points);
+	to->image_bytes = from->image_bytes > to->image_bytes ? from->image_bytes : to->image_bytes;
+	to->pixel_bytes = from->pixel_bytes > to->pixel_bytes ? from->pixel_bytes : to->pixel_bytes;
 }
 
 static void add_report(struct rql_host_report *to, const struct thread *t)
@@ -170,6 +180,7 @@ static void add_report(struct rql_host_report *to, const struct thread *t)
 	to->blocks += from->blocks;
 	to->pieces += from->pieces;
 	to->repeated += from->repeated;
+	add_points(to, from);
 	to->partition_ns += t->partition_ns;
 	to->open_ns += from->open_ns;
 	to->build_ns += from->build_ns;
@@ -203,6 +214,7 @@ static rql_status run_devices(struct run *run, struct rql_host_report *report, s
 		add_report(report, &threads[i]);
 	}
 	free(threads);
+	report->failed = run->failed_on;
 	return run->status;
 }
 
@@ -231,7 +243,7 @@ static rql_status check(const struct rql_host_join *join, struct rql_error *err)
 {
 	const bool known = join->kind == RQL_JOIN_INNER || join->kind == RQL_JOIN_LEFT || join->kind == RQL_JOIN_SEMI ||
 	                   join->kind == RQL_JOIN_ANTI || join->kind == RQL_JOIN_FULL;
-	if (!known || !join->device_count || join->device_count > RQL_DEVICES_MAX ||
+	if (!known || (join->drawn && join->kind == RQL_JOIN_FULL) || !join->device_count || join->device_count > RQL_DEVICES_MAX ||
 	    join->build.shape.key_bits != join->probe.shape.key_bits ||
 	    join->build.shape.column_count > RQL_RELATION_COLUMNS || join->probe.shape.column_count > RQL_RELATION_COLUMNS)
 		return rql_error_set(err, RQL_ERROR_INTERNAL, "a join of kind %d from the host's memory cannot be asked for",

@@ -9,6 +9,9 @@
  * next one comes in and the result of the last one goes out (exchange.h). A second recording waits in the queue behind it,
  * while the CPU takes results and fills the piece after next.
  *
+ * By hash images (raster.h) a build side is not kept: each piece draws it again. So a piece is all of a partition's probe
+ * rows, where it has room.
+ *
  * Floor: the build side's way in, then the longer of the probe side's way in and the result's way out, at the link's
  * rate. Sides that are partitioned on the CPU are read and written once more each, twice with a temporary file. */
 #ifndef RQL_PRIMITIVE_HOST_JOIN_H
@@ -16,6 +19,7 @@
 
 #include "device/rehearse.h"
 #include "primitive/host/host_store.h"
+#include "primitive/raster/raster.h"
 
 /* Rows in memory that the host and a device reach: kind READBACK, spans at multiples of 16 bytes. */
 #define RQL_HOST_COLUMNS (2 * RQL_RELATION_COLUMNS)
@@ -38,6 +42,7 @@ struct rql_host_side {
 
 struct rql_host_join {
 	enum rql_join_kind kind; /* INNER, LEFT, SEMI, ANTI, FULL */
+	bool drawn;   /* by the unit raster, into hash images: not FULL; else by compute */
 	bool repeats; /* SEMI: a probe row may come once for each block of build rows */
 	bool has_null_key;
 	uint64_t null_key;
@@ -68,6 +73,9 @@ struct rql_host_report {
 	uint64_t rows;                                   /* of the result */
 	uint64_t partitions, passes;                     /* pairs that were joined; of partitioning on the CPU, at most */
 	uint64_t blocks, pieces, repeated;               /* of build sides; of probe sides; whose result was too large */
+	struct rql_raster_points points;                 /* drawn: of all pieces; layers: of the highest stack */
+	uint64_t image_bytes, pixel_bytes;               /* drawn: of a device's images; of a pixel that holds a row */
+	struct rql_device *failed; /* after RQL_ERROR_DEVICE: whose error it is; else NULL */
 	/* Of the caller's clock, summed over devices: memory made, partitioning, build sides handed over, filling pieces,
 	 * waiting, taking results. */
 	double open_ns, partition_ns, build_ns, fill_ns, wait_ns, put_ns;

@@ -32,16 +32,43 @@ struct rql_join rql_host_relation(const struct rql_host_join *join, const struct
 	return relation;
 }
 
+struct rql_raster_relation rql_host_drawing(const struct rql_join *relation)
+{
+	struct rql_raster_relation drawing = {.join = {.capacity = 0}};
+	rql_raster_relation_lay(&drawing, relation);
+	return drawing;
+}
+
+/* What the join itself takes. */
+static uint64_t join_bytes(const struct rql_host_join *join, struct rql_join *relation)
+{
+	struct rql_image_spec specs[RQL_RASTER_JOIN_IMAGES];
+	if (!join->drawn) {
+		relation->built.buffer = relation->build.keys.buffer;
+		return rql_join_built_bytes(relation) + rql_join_temp_bytes(relation);
+	}
+	const struct rql_raster_relation drawing = rql_host_drawing(relation);
+	rql_raster_join_images(&drawing.pairs, specs);
+	return rql_raster_relation_temp_bytes(&drawing) + sizeof(struct rql_raster_points) +
+	       rql_raster_images_bytes(specs, RQL_RASTER_JOIN_IMAGES);
+}
+
+static bool has_images(const struct rql_host_join *join, struct rql_device *device, const struct rql_host_sizes *sizes)
+{
+	struct rql_buffer keys = {.device = device};
+	const struct rql_join relation = rql_host_relation(join, sizes, &keys);
+	const struct rql_raster_relation drawing = rql_host_drawing(&relation);
+	return !rql_raster_join_refusal(&drawing.pairs, device);
+}
+
 uint64_t rql_host_sizes_bytes(const struct rql_host_join *join, struct rql_device *device,
                               const struct rql_host_sizes *sizes)
 {
 	struct rql_buffer keys = {.device = device};
 	struct rql_join relation = rql_host_relation(join, sizes, &keys);
-	relation.built.buffer = &keys;
-	return rql_host_layout_of(join, &join->build, sizes->build).bytes + rql_join_built_bytes(&relation) +
-	       rql_join_temp_bytes(&relation) +
+	return rql_host_layout_of(join, &join->build, sizes->build).bytes + join_bytes(join, &relation) +
 	       2 * (rql_host_layout_of(join, &join->probe, sizes->piece).bytes +
-	            rql_host_layout_of(join, NULL, sizes->out).bytes + 16 + RQL_EXCHANGE_TABLE_BYTES);
+	            rql_host_layout_of(join, NULL, sizes->out).bytes + RQL_HOST_COUNT_BYTES + RQL_EXCHANGE_TABLE_BYTES);
 }
 
 static struct rql_host_sizes sizes_of(const struct rql_host_join *join, uint32_t bits)
@@ -50,7 +77,8 @@ static struct rql_host_sizes sizes_of(const struct rql_host_join *join, uint32_t
 	if (bits)
 		sizes.build += sizes.build / SPARE + SPARE_LEAST;
 	const uint64_t probe = (join->probe.rows >> bits) + 1;
-	uint64_t piece = (sizes.build > probe ? sizes.build : probe) / PIECES;
+	uint64_t piece = join->drawn ? probe + (bits ? probe / SPARE + SPARE_LEAST : 0)
+	                             : (sizes.build > probe ? sizes.build : probe) / PIECES;
 	piece = piece < PIECE_LEAST ? PIECE_LEAST : piece > PIECE_MOST ? PIECE_MOST : piece;
 	if (join->piece_rows && piece > join->piece_rows)
 		piece = join->piece_rows;
@@ -68,7 +96,7 @@ bool rql_host_sizes_choose(const struct rql_host_join *join, struct rql_device *
 	for (; bits <= RQL_HOST_HASH_BITS; bits++) {
 		*out = sizes_of(join, bits);
 		const bool short_rows = out->build <= RQL_RELATION_ROWS && out->out <= RQL_RELATION_ROWS;
-		if (short_rows && rql_host_sizes_bytes(join, device, out) <= limit)
+		if (short_rows && rql_host_sizes_bytes(join, device, out) <= limit && (!join->drawn || has_images(join, device, out)))
 			return true;
 		if (out->build < BUILD_LEAST)
 			break;

@@ -29,7 +29,7 @@ static rql_status open_turn(struct rql_host_worker *w, struct rql_host_turn *tur
 {
 	RQL_TRY(device_buffer(w, w->probe_layout.bytes, RQL_MEMORY_DEVICE, &turn->in, err));
 	RQL_TRY(device_buffer(w, w->out_layout.bytes, RQL_MEMORY_DEVICE, &turn->out, err));
-	RQL_TRY(device_buffer(w, 16, RQL_MEMORY_DEVICE, &turn->count, err));
+	RQL_TRY(device_buffer(w, RQL_HOST_COUNT_BYTES, RQL_MEMORY_DEVICE, &turn->count, err));
 	RQL_TRY(device_buffer(w, RQL_EXCHANGE_TABLE_BYTES, RQL_MEMORY_UPLOAD, &turn->table, err));
 	if (w->join->room)
 		return RQL_OK;
@@ -47,6 +47,36 @@ static rql_status open_slots(struct rql_host_worker *w, struct rql_error *err)
 	return RQL_OK;
 }
 
+/* What is kept of a build side, and temporary memory. */
+static rql_status open_join(struct rql_host_worker *w, struct rql_error *err)
+{
+	RQL_TRY(device_buffer(w, rql_join_built_bytes(&w->relation), RQL_MEMORY_DEVICE, &w->built, err));
+	w->relation.built.buffer = w->built;
+	RQL_TRY(device_buffer(w, rql_join_temp_bytes(&w->relation), RQL_MEMORY_DEVICE, &w->temp, err));
+	w->relation.temp.buffer = w->temp;
+	return RQL_OK;
+}
+
+static rql_status open_drawing(struct rql_host_worker *w, struct rql_error *err)
+{
+	const struct rql_raster_relation drawing = rql_host_drawing(&w->relation);
+	const uint64_t points = sizeof(struct rql_raster_points);
+	struct rql_image_spec specs[RQL_RASTER_JOIN_IMAGES];
+	const char *why = rql_raster_join_refusal(&drawing.pairs, w->device);
+	if (why)
+		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "a join on the unit raster: %s", why);
+	rql_raster_join_images(&drawing.pairs, specs);
+	RQL_TRY(device_buffer(w, rql_raster_relation_temp_bytes(&drawing), RQL_MEMORY_DEVICE, &w->temp, err));
+	w->relation.temp.buffer = w->temp;
+	RQL_TRY(device_buffer(w, points, RQL_MEMORY_DEVICE, &w->points, err));
+	RQL_TRY(device_buffer(w, (RQL_HOST_FLIGHT + 1) * points, RQL_MEMORY_READBACK, &w->points_seen, err));
+	RQL_TRY(rql_raster_images_new(w->device, specs, RQL_RASTER_JOIN_IMAGES, "a join's hash images", w->images, err));
+	w->report.image_bytes = rql_raster_images_bytes(specs, RQL_RASTER_JOIN_IMAGES);
+	w->report.pixel_bytes = rql_pixel_bytes(specs[RQL_RASTER_STACK].format);
+	w->report.device_peak += w->report.image_bytes;
+	return RQL_OK;
+}
+
 rql_status rql_host_worker_open(struct rql_host_worker *w, struct rql_error *err)
 {
 	const struct rql_host_join *join = w->join;
@@ -59,10 +89,7 @@ rql_status rql_host_worker_open(struct rql_host_worker *w, struct rql_error *err
 	w->block = w->sizes.build;
 	RQL_TRY(device_buffer(w, w->build_layout.bytes, RQL_MEMORY_DEVICE, &w->build, err));
 	w->relation = rql_host_relation(join, &w->sizes, w->build);
-	RQL_TRY(device_buffer(w, rql_join_built_bytes(&w->relation), RQL_MEMORY_DEVICE, &w->built, err));
-	w->relation.built.buffer = w->built;
-	RQL_TRY(device_buffer(w, rql_join_temp_bytes(&w->relation), RQL_MEMORY_DEVICE, &w->temp, err));
-	w->relation.temp.buffer = w->temp;
+	RQL_TRY(join->drawn ? open_drawing(w, err) : open_join(w, err));
 	RQL_TRY(device_buffer(w, (RQL_HOST_FLIGHT + 1) * 8, RQL_MEMORY_READBACK, &w->seen, err));
 	for (int t = 0; t < 2; t++)
 		RQL_TRY(open_turn(w, &w->turn[t], err));
@@ -86,6 +113,9 @@ void rql_host_worker_close(struct rql_host_worker *w)
 	rql_buffer_free(w->built);
 	rql_buffer_free(w->temp);
 	rql_buffer_free(w->seen);
+	rql_buffer_free(w->points);
+	rql_buffer_free(w->points_seen);
+	rql_raster_images_free(w->images, RQL_RASTER_JOIN_IMAGES);
 	atomic_fetch_sub(&w->device->request_bytes, w->taken);
 	w->taken = 0;
 }
@@ -173,6 +203,56 @@ static rql_status partition_build(struct rql_host_worker *w, struct rql_error *e
 	return rql_host_submit(c, rql_record_join_built(c, &join, err), &turn->commands, &turn->ticket, err);
 }
 
+/* ---- by compute or drawn ---- */
+
+/* Sizes are the largest ones, so that the images stay as they are: how many rows there are is told on the device. */
+static rql_status record_drawing(struct rql_host_worker *w, const struct rql_join *join, struct rql_commands *c,
+                                 struct rql_error *err)
+{
+	struct rql_join all = *join;
+	const uint64_t rows[] = {join->probe.count, join->build.count};
+	for (uint32_t i = 0; i < 4; i++)
+		rql_record_fill(c, join->rows.buffer, RQL_HOST_ROWS_AT + 4 * i, 4, (uint32_t)(rows[i / 2] >> (i % 2 * 32)));
+	all.probe.count = w->sizes.piece;
+	all.probe.found = (struct rql_span){join->rows.buffer, RQL_HOST_ROWS_AT};
+	all.build.count = w->sizes.build;
+	all.build.found = (struct rql_span){join->rows.buffer, RQL_HOST_ROWS_AT + 8};
+	struct rql_raster_relation drawing = rql_host_drawing(&all);
+	memcpy(drawing.pairs.images, w->images, sizeof(w->images));
+	drawing.pairs.points = (struct rql_span){w->points, 0};
+	return rql_record_raster_relation(c, &drawing, err);
+}
+
+/* The join's two halves, beside the second of which other work may run. Images leave no such place. */
+static rql_status record_parts(const struct rql_host_worker *w, const struct rql_join *join, struct rql_commands *c,
+                               struct rql_error *err)
+{
+	return w->join->drawn ? RQL_OK : rql_record_join_parts(c, join, err);
+}
+
+/* seen: of the words that say what was found. */
+static rql_status record_matches(struct rql_host_worker *w, const struct rql_join *join, uint64_t seen,
+                                 struct rql_commands *c, struct rql_error *err)
+{
+	RQL_TRY(w->join->drawn ? record_drawing(w, join, c, err) : rql_record_join_matches(c, join, err));
+	rql_record_copy(c, join->rows.buffer, 0, w->seen, seen * 8, 8);
+	if (w->join->drawn)
+		rql_record_copy(c, w->points, 0, w->points_seen, seen * sizeof(struct rql_raster_points), sizeof(struct rql_raster_points));
+	return RQL_OK;
+}
+
+/* What was drawn for rows that are done. */
+static rql_status take_points(struct rql_host_worker *w, uint64_t seen, struct rql_error *err)
+{
+	if (!w->join->drawn)
+		return RQL_OK;
+	const struct rql_raster_points *p = (const struct rql_raster_points *)w->points_seen->map + seen;
+	rql_raster_points_add(&w->report.points, p);
+	return p->failed ? rql_error_set(err, RQL_ERROR_UNSUPPORTED, "a join drawn on device %s: a key comes 2^24 times or more, "
+	                                 "which a counting pixel does not hold", w->device->id)
+	                 : RQL_OK;
+}
+
 /* ---- a piece on the device ---- */
 
 static void add_coming(const struct rql_host_worker *w, const struct rql_host_slot *slot, struct rql_buffer *in,
@@ -233,11 +313,9 @@ static rql_status put(struct rql_host_worker *w, struct rql_host_piece *result, 
 /* ---- alone: what was too much for a piece, and the rows of a full join that are left ---- */
 
 /* Runs what was recorded; *found: rows of its result, in the turn's `out`. */
-static rql_status count_alone(struct rql_host_worker *w, struct rql_host_turn *to, struct rql_commands *c,
-                              rql_status status, uint64_t *found, struct rql_error *err)
+static rql_status count_alone(struct rql_host_worker *w, struct rql_commands *c, rql_status status, uint64_t *found,
+                              struct rql_error *err)
 {
-	if (status == RQL_OK)
-		rql_record_copy(c, to->count, 0, w->seen, ALONE * 8, 8);
 	RQL_TRY(rql_commands_finish(c, status, w->join->progress, NULL, err));
 	*found = ((const uint64_t *)w->seen->map)[ALONE];
 	return RQL_OK;
@@ -266,7 +344,8 @@ static rql_status record_alone(struct rql_host_worker *w, const struct rql_host_
 	const struct rql_join join = join_on(w, in, to->out, to->count, rows);
 	rql_host_record_columns(c, &slot->host, first, rows, &w->probe_layout, in, 0);
 	w->report.probe_bytes += rows * rql_host_row_bytes(&w->join->probe.shape);
-	return rql_record_join(c, &join, err);
+	RQL_TRY(record_parts(w, &join, c, err));
+	return record_matches(w, &join, ALONE, c, err);
 }
 
 /* A row of a piece has `found` matches, more than there is room for. */
@@ -298,7 +377,8 @@ static rql_status join_alone(struct rql_host_worker *w, const struct rql_host_sl
 	while (first < end) {
 		rows = rows < end - first ? rows : end - first;
 		RQL_TRY(rql_commands_new(w->device, 0, &c, err));
-		RQL_TRY(count_alone(w, to, c, record_alone(w, slot, first, rows, in->in, to, c, err), &found, err));
+		RQL_TRY(count_alone(w, c, record_alone(w, slot, first, rows, in->in, to, c, err), &found, err));
+		RQL_TRY(take_points(w, ALONE, err));
 		if (found > w->sizes.out && rows > 1) {
 			rows = (rows + 1) / 2;
 			continue;
@@ -332,6 +412,7 @@ static rql_status take(struct rql_host_worker *w, uint64_t s, struct rql_error *
 	const uint64_t found = ((const uint64_t *)w->seen->map)[s % RQL_HOST_FLIGHT];
 	if (!slot->rows)
 		return RQL_OK;
+	RQL_TRY(take_points(w, s % RQL_HOST_FLIGHT, err));
 	RQL_TRY(found > w->sizes.out ? repeat(w, s, found, err) : put(w, &slot->result, found, err));
 	if (found <= w->sizes.out / 4) /* what was dense is over */
 		w->most = w->most <= w->sizes.piece / 2 ? w->most * 2 : w->sizes.piece;
@@ -361,18 +442,14 @@ static rql_status record_step(struct rql_host_worker *w, uint64_t s, struct rql_
 	struct rql_exchange exchange = {.table = own->table, .after = here->rows ? w->temp : NULL};
 	const struct rql_join join = join_on(w, other->in, other->out, other->count, here->rows);
 	if (here->rows)
-		RQL_TRY(rql_record_join_parts(c, &join, err));
+		RQL_TRY(record_parts(w, &join, c, err));
 	add_coming(w, coming, own->in, &exchange);
 	if (going->rows) {
 		RQL_TRY(make_room(w, own->staging, &going->result, err));
 		add_going(w, going, own, &exchange);
 	}
 	RQL_TRY(rql_record_exchange(c, &exchange, err));
-	if (!here->rows)
-		return RQL_OK;
-	RQL_TRY(rql_record_join_matches(c, &join, err));
-	rql_record_copy(c, other->count, 0, w->seen, (s + 3) % RQL_HOST_FLIGHT * 8, 8);
-	return RQL_OK;
+	return here->rows ? record_matches(w, &join, (s + 3) % RQL_HOST_FLIGHT, c, err) : RQL_OK;
 }
 
 static bool in_flight(const struct rql_host_worker *w)
@@ -410,7 +487,10 @@ static rql_status put_unmatched(struct rql_host_worker *w, struct rql_error *err
 	struct rql_commands *c;
 	uint64_t found;
 	RQL_TRY(rql_commands_new(w->device, 0, &c, err));
-	RQL_TRY(count_alone(w, turn, c, rql_record_join_unmatched(c, &join, err), &found, err));
+	rql_status status = rql_record_join_unmatched(c, &join, err);
+	if (status == RQL_OK)
+		rql_record_copy(c, turn->count, 0, w->seen, ALONE * 8, 8);
+	RQL_TRY(count_alone(w, c, status, &found, err));
 	return put_alone(w, turn, turn->staging, found, err);
 }
 
@@ -428,7 +508,8 @@ static rql_status join_block(struct rql_host_worker *w, struct rql_host_feed *bu
 	RQL_TRY(load_build(w, build, err));
 	if (!w->relation.build.count && needs_build(w->join))
 		return RQL_OK;
-	RQL_TRY(partition_build(w, err));
+	if (!w->join->drawn)
+		RQL_TRY(partition_build(w, err));
 	w->report.build_ns += since(start);
 	w->report.blocks++;
 	RQL_TRY(stream(w, probe, err));
@@ -463,7 +544,7 @@ rql_status rql_host_worker_rehearse(struct rql_host_worker *w, struct rql_error 
 	}
 	RQL_TRY(rql_commands_new(w->device, 0, &c, err));
 	const struct rql_join built = join_on(w, w->turn[1].in, w->turn[1].out, w->turn[1].count, 0);
-	rql_status status = rql_record_join_built(c, &built, err);
+	rql_status status = w->join->drawn ? RQL_OK : rql_record_join_built(c, &built, err);
 	if (status == RQL_OK)
 		status = record_step(w, 0, c, err);
 	rql_commands_free(c);

@@ -55,6 +55,15 @@ struct rql_raster_group_points {
 	uint64_t rest;
 };
 
+static inline void rql_raster_group_points_add(struct rql_raster_group_points *sum, const struct rql_raster_group_points *more)
+{
+	sum->hashed += more->hashed;
+	sum->totals += more->totals;
+	sum->rounds = more->rounds > sum->rounds ? more->rounds : sum->rounds;
+	sum->partitions += more->partitions;
+	sum->rest += more->rest;
+}
+
 /* log2_side, rounds and partitions for so many groups: images of up to 4096 x 4096 pixels, 4 to 8 for each group. */
 void rql_raster_group_by_size(struct rql_raster_group_by *by, uint64_t groups);
 /* Why there is none on the device; NULL: there is one. The images that it takes are those of the sizes. */

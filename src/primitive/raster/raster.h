@@ -63,6 +63,20 @@ struct rql_raster_points {
 	uint64_t failed;
 };
 
+static inline void rql_raster_points_add(struct rql_raster_points *sum, const struct rql_raster_points *more)
+{
+	sum->build += more->build;
+	sum->count += more->count;
+	sum->probe += more->probe;
+	sum->statistics += more->statistics;
+	sum->layers = more->layers > sum->layers ? more->layers : sum->layers;
+	sum->partitions += more->partitions;
+	sum->pauses += more->pauses;
+	sum->flattened += more->flattened;
+	sum->swapped += more->swapped;
+	sum->failed |= more->failed;
+}
+
 /* Sizes by the rows of the sides: images of up to 4096 x 4096 pixels and partitions that fill them by 3/8 (section 5). All
  * goes into dense images, which takes the fewest points. */
 void rql_raster_join_size(struct rql_raster_join *join);
