@@ -74,7 +74,7 @@ struct rql_leaf {
 	struct rql_slot *slots;
 	struct rql_cost cost;
 	uint32_t host_columns; /* base columns that the host would scan instead */
-	const char *note;      /* why it does not run on the unit that the view asks for; NULL: it does, or asks for none */
+	const char *note; /* why it does not run on the unit that the view asks for, or a look-up on a GPU; NULL: nothing */
 };
 
 

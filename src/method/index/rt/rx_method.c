@@ -149,10 +149,12 @@ static uint32_t key_bytes(const struct rql_index_gpu *gpu, uint32_t s)
 	return placed_of(gpu, s)->narrow ? 4 : 8;
 }
 
-static bool probe(const struct rql_index_gpu *gpu, uint32_t s, uint32_t i, uint64_t *low, uint64_t *high)
+static bool probe(const struct rql_index_gpu *gpu, uint32_t s, uint32_t i, const struct rql_value *const *points,
+                  uint64_t *low, uint64_t *high)
 {
 	const struct rql_rx_placed *placed = placed_of(gpu, s);
 	const struct rql_index_range *range = &prepared_of(gpu)->test.ranges[i];
+	(void)points;
 	if ((!placed->rx && !placed->cgrx) ||
 	    !rql_index_key_range(&placed->key, &gpu->snapshot->segments[s], range, 1, low, high))
 		return false;
