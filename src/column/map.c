@@ -101,8 +101,10 @@ uint64_t rql_map_keys(const struct rql_map *map, uint64_t most, int64_t *out)
 	for (uint64_t word = 0; map->dense && word < ((uint64_t)map->span + 31) / 32; word++)
 		for (uint32_t left = map->bits[word]; left; left &= left - 1)
 			out[n++] = (int64_t)((uint64_t)map->least + word * 32 + (uint32_t)__builtin_ctz(left));
-	for (uint64_t at = 0; !map->dense && map->entries && at < map->capacity; at++)
-		if (map->table[at].found)
-			out[n++] = map->table[at].key;
+	for (uint64_t at = 0; !map->dense && map->entries && at < map->capacity; at++) {
+		const struct rql_map_entry entry = rql_map_entry_at(map->table, rql_map_is_narrow(map), at);
+		if (entry.found)
+			out[n++] = rql_map_key_of(map, entry.word);
+	}
 	return n;
 }

@@ -41,7 +41,8 @@ struct rql_map_made {
 	uint64_t entries, offered; /* offered: so many keys were found, some perhaps twice */
 	uint32_t payloads;         /* one more than the greatest */
 	int64_t least, greatest;   /* no key lies outside */
-	uint32_t span, width;      /* dense: greatest - least + 1, of keys; bytes of a payload */
+	uint64_t places;           /* greatest - least + 1 */
+	uint32_t width;            /* dense: bytes of a payload */
 	uint64_t capacity;         /* hashed: a power of 2, twice the entries or more; 0: dense */
 };
 typedef rql_status rql_map_read(void *state, enum rql_map_array array, void *to, uint64_t bytes, struct rql_error *err);
@@ -65,6 +66,8 @@ static inline uint32_t rql_map_width(uint64_t payloads)
 bool rql_map_suits_arrays(uint64_t places, uint32_t width, double entries);
 /* The places of a hash table of up to so many. */
 uint64_t rql_map_capacity(uint64_t entries);
+/* Bytes of an entry of it whose keys lie in so many places; 0 says 2^64. */
+uint32_t rql_map_entry_bytes(uint64_t places);
 void rql_map_free(struct rql_map *map); /* NULL accepted */
 /* Copies of the map lie elsewhere: gone is called with it before it goes. There is one such function in a process. */
 void rql_map_watch(const struct rql_map *map, void (*gone)(const void *map));

@@ -3,8 +3,8 @@
  * Floor of an entry: 8 bytes of key and 4 of payload read twice (once for the range), and one place written; in an array
  * that the keys go through in order that is some 2 ns of one thread. Keys that are taken as they lie have 4 bytes and no
  * payload: 10^7 of them move 80 MB read and 41 written. New pages cost more than all of it (util/large.h). A hash
- * table's places lie anywhere: entries are brought into the order of its regions first (16 bytes written and read), each
- * of which fits a core's cache. */
+ * table's places lie anywhere: entries are brought into the order of its regions first (8 or 16 bytes written and
+ * read), each of which fits a core's cache. */
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +50,7 @@ struct building {
 	uint32_t *starts; /* of all pieces */
 	uint64_t *region_end;
 	uint64_t *left; /* [region_count]: entries at the front of a region's list that found no place in it */
-	struct rql_map_entry *listed;
+	void *listed; /* as they lie in the table */
 };
 
 static void note_twice(struct building *b, int64_t key)
@@ -128,6 +128,25 @@ uint64_t rql_map_capacity(uint64_t entries)
 	return capacity;
 }
 
+uint32_t rql_map_entry_bytes(uint64_t places)
+{
+	const bool narrow = places && places < UINT32_MAX;
+	return narrow ? sizeof(struct rql_map_narrow) : sizeof(struct rql_map_entry);
+}
+
+static uint64_t table_bytes(const struct rql_map *map)
+{
+	return map->capacity * map->width;
+}
+
+static void lay_table(struct rql_map *map, uint64_t places, uint64_t capacity)
+{
+	map->width = rql_map_entry_bytes(places);
+	map->span = rql_map_is_narrow(map) ? (uint32_t)places : 0;
+	map->capacity = capacity;
+	map->bytes = sizeof *map + table_bytes(map);
+}
+
 static bool allocate(struct rql_map *map, uint64_t range, struct rql_pool *pool)
 {
 	const uint32_t width = rql_map_width(map->payloads);
@@ -141,9 +160,8 @@ static bool allocate(struct rql_map *map, uint64_t range, struct rql_pool *pool)
 		map->found = rql_large_zalloc(bytes, pool);
 		return map->bits && map->found;
 	}
-	map->capacity = rql_map_capacity(map->entries);
-	map->bytes = sizeof(*map) + map->capacity * sizeof(*map->table);
-	map->table = rql_large_zalloc(map->capacity * sizeof(*map->table), pool);
+	lay_table(map, range + 1, rql_map_capacity(map->entries));
+	map->table = rql_large_zalloc(table_bytes(map), pool);
 	return map->table != NULL;
 }
 
@@ -160,17 +178,24 @@ static inline void put_found(struct rql_map *map, uint64_t at, uint32_t found)
 }
 
 /* false: the key is there already. */
+static bool put_entry(struct rql_map *map, struct rql_map_entry entry)
+{
+	const bool narrow = rql_map_is_narrow(map);
+	for (uint64_t at = rql_map_home(map, entry.word);; at = (at + 1) & (map->capacity - 1)) {
+		const struct rql_map_entry there = rql_map_entry_at(map->table, narrow, at);
+		if (!there.found) {
+			rql_map_put_entry(map->table, narrow, at, entry);
+			return true;
+		}
+		if (there.word == entry.word)
+			return false;
+	}
+}
+
 static bool put(struct rql_map *map, int64_t key, uint32_t found)
 {
-	if (!map->dense) {
-		uint64_t at = rql_map_home(map, key);
-		while (map->table[at].found && map->table[at].key != key)
-			at = (at + 1) & (map->capacity - 1);
-		if (map->table[at].found)
-			return false;
-		map->table[at] = (struct rql_map_entry){.key = key, .found = found};
-		return true;
-	}
+	if (!map->dense)
+		return put_entry(map, (struct rql_map_entry){.word = rql_map_word(map, key), .found = found});
 	uint64_t at = (uint64_t)key - (uint64_t)map->least;
 	if (map->bits[at / 32] >> at % 32 & 1)
 		return false;
@@ -304,7 +329,7 @@ static void count_regions(void *state, uint64_t index, unsigned worker)
 		int64_t key;
 		uint32_t found;
 		if (entry_of(p, i, &key, &found))
-			p->starts[rql_map_home(b->map, key) / b->region_places]++;
+			p->starts[rql_map_home(b->map, rql_map_word(b->map, key)) / b->region_places]++;
 	}
 }
 
@@ -312,13 +337,16 @@ static void list_entries(void *state, uint64_t index, unsigned worker)
 {
 	struct building *b = state;
 	const struct piece *p = &b->pieces[index];
+	const bool narrow = rql_map_is_narrow(b->map);
 	(void)worker;
 	for (uint64_t i = 0; i < p->count; i++) {
 		struct rql_map_entry entry = {0};
-		if (!entry_of(p, i, &entry.key, &entry.found))
+		int64_t key;
+		if (!entry_of(p, i, &key, &entry.found))
 			continue;
-		uint32_t *at = &p->starts[rql_map_home(b->map, entry.key) / b->region_places];
-		b->listed[(*at)++] = entry;
+		entry.word = rql_map_word(b->map, key);
+		uint32_t *at = &p->starts[rql_map_home(b->map, entry.word) / b->region_places];
+		rql_map_put_entry(b->listed, narrow, (*at)++, entry);
 	}
 }
 
@@ -340,22 +368,27 @@ static void place_regions(struct building *b)
 static void fill_region(void *state, uint64_t index, unsigned worker)
 {
 	struct building *b = state;
-	struct rql_map_entry *table = b->map->table;
+	void *table = b->map->table;
+	const bool narrow = rql_map_is_narrow(b->map);
 	uint64_t first = index ? b->region_end[index - 1] : 0, left = first, entries = 0;
 	uint64_t end = (index + 1) * b->region_places;
 	(void)worker;
 	for (uint64_t i = first; i < b->region_end[index]; i++) {
-		struct rql_map_entry entry = b->listed[i];
-		uint64_t at = rql_map_home(b->map, entry.key);
-		while (at < end && table[at].found && table[at].key != entry.key)
-			at++;
+		const struct rql_map_entry entry = rql_map_entry_at(b->listed, narrow, i);
+		struct rql_map_entry there = {.found = 1};
+		uint64_t at = rql_map_home(b->map, entry.word);
+		for (; at < end; at++) {
+			there = rql_map_entry_at(table, narrow, at);
+			if (!there.found || there.word == entry.word)
+				break;
+		}
 		if (at == end) {
-			b->listed[left++] = entry;
-		} else if (!table[at].found) {
-			table[at] = entry;
+			rql_map_put_entry(b->listed, narrow, left++, entry);
+		} else if (!there.found) {
+			rql_map_put_entry(table, narrow, at, entry);
 			entries++;
 		} else if (!b->set) {
-			note_twice(b, entry.key);
+			note_twice(b, rql_map_key_of(b->map, entry.word));
 		}
 	}
 	b->left[index] = left - first;
@@ -367,10 +400,11 @@ static void fill_rest(struct building *b)
 	for (uint64_t r = 0; r < b->region_count; r++) {
 		uint64_t first = r ? b->region_end[r - 1] : 0;
 		for (uint64_t i = first; i < first + b->left[r]; i++) {
-			if (put(b->map, b->listed[i].key, b->listed[i].found))
+			const struct rql_map_entry entry = rql_map_entry_at(b->listed, rql_map_is_narrow(b->map), i);
+			if (put_entry(b->map, entry))
 				b->entries++;
 			else if (!b->set)
-				note_twice(b, b->listed[i].key);
+				note_twice(b, rql_map_key_of(b->map, entry.word));
 		}
 	}
 }
@@ -385,7 +419,7 @@ static bool fill_table(struct building *b)
 	b->starts = calloc(b->piece_count * b->region_count, sizeof *b->starts);
 	b->region_end = calloc(b->region_count, sizeof *b->region_end);
 	b->left = calloc(b->region_count, sizeof *b->left);
-	b->listed = rql_large_alloc(b->map->entries * sizeof *b->listed);
+	b->listed = rql_large_alloc(b->map->entries * b->map->width);
 	bool ok = b->starts && b->region_end && b->left && b->listed;
 	if (ok) {
 		for (uint64_t i = 0; i < b->piece_count; i++)
@@ -437,14 +471,11 @@ static int compare_keys(const void *a, const void *b)
 /* Few keys of a wide range once more in their order: whether blocks have any (rql_map_may_meet). */
 static bool list_keys(struct rql_map *map)
 {
-	uint64_t count = 0;
 	if (map->dense || !map->entries || map->entries > RQL_MAP_LISTED)
 		return true;
 	if (!(map->listed = malloc(map->entries * sizeof *map->listed)))
 		return false;
-	for (uint64_t i = 0; i < map->capacity; i++)
-		if (map->table[i].found)
-			map->listed[count++] = map->table[i].key;
+	const uint64_t count = rql_map_keys(map, map->entries, map->listed);
 	qsort(map->listed, count, sizeof *map->listed, compare_keys);
 	map->bytes += count * sizeof *map->listed;
 	return true;
@@ -503,10 +534,9 @@ static bool allocate_made(struct rql_map *map)
 {
 	const uint64_t bits = rql_map_bit_words(map->span) * sizeof(uint32_t);
 	const uint64_t found = rql_map_found_bytes(map->span, map->width);
-	const uint64_t table = map->capacity * sizeof(*map->table);
-	map->bytes = sizeof *map + (map->dense ? bits + found : table);
 	if (!map->dense)
-		return (map->table = rql_large_alloc(table)) != NULL;
+		return (map->table = rql_large_alloc(table_bytes(map))) != NULL;
+	map->bytes = sizeof *map + bits + found;
 	map->bits = rql_large_alloc(bits);
 	map->found = found ? rql_large_alloc(found) : NULL;
 	return map->bits && (!found || map->found);
@@ -515,7 +545,7 @@ static bool allocate_made(struct rql_map *map)
 static rql_status read_made(struct rql_map *map, rql_map_read *read, void *state, struct rql_error *err)
 {
 	if (!map->dense)
-		return read(state, RQL_MAP_TABLE, map->table, map->capacity * sizeof(*map->table), err);
+		return read(state, RQL_MAP_TABLE, map->table, table_bytes(map), err);
 	RQL_TRY(read(state, RQL_MAP_BITS, map->bits, rql_map_bit_words(map->span) * sizeof(uint32_t), err));
 	return map->found ? read(state, RQL_MAP_FOUND, map->found, rql_map_found_bytes(map->span, map->width), err) : RQL_OK;
 }
@@ -532,9 +562,10 @@ rql_status rql_map_take(const struct rql_map_made *made, rql_map_read *read, voi
 	                        .dense = !made->capacity,
 	                        .least = made->least,
 	                        .greatest = made->greatest,
-	                        .span = made->span,
-	                        .width = made->width,
-	                        .capacity = made->capacity};
+	                        .span = made->capacity ? 0 : (uint32_t)made->places,
+	                        .width = made->width};
+	if (made->capacity)
+		lay_table(map, made->places, made->capacity);
 	rql_status status =
 		allocate_made(map) ? read_made(map, read, state, err) : rql_error_memory(err, map->bytes, "a join map");
 	if (status == RQL_OK && !list_keys(map))

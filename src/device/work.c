@@ -215,7 +215,7 @@ bool rql_record_pass(struct rql_commands *c, const char *pass, const struct rql_
 		MISUSE(c, "pass %s: no arguments", pass);
 	for (uint32_t i = 0; i < use_count; i++)
 		if (!uses[i].buffer || uses[i].buffer->device != c->device || uses[i].access < RQL_READ ||
-		    uses[i].access > RQL_READ_WRITE)
+		    uses[i].access > RQL_UPDATE)
 			MISUSE(c, "pass %s: use %u has no buffer, one of another device, or no access", pass ? pass : "(no name)",
 			       (unsigned)i);
 	return c->misuse.status == RQL_OK;

@@ -83,7 +83,8 @@ rql_status rql_pipeline_get_generated(struct rql_device *device, const struct rq
 void rql_pipeline_release(const struct rql_pipeline *pipeline); /* of rql_pipeline_get_generated; NULL: nothing */
 
 /* ---- recording ---- */
-enum rql_access { RQL_READ = 1, RQL_WRITE = 2, RQL_READ_WRITE = 3 };
+/* UPDATE: atomic operations that commute, and nothing else: passes that update a buffer do not wait for each other. */
+enum rql_access { RQL_READ = 1, RQL_WRITE = 2, RQL_READ_WRITE = 3, RQL_UPDATE = 4 };
 struct rql_use {
 	struct rql_buffer *buffer;
 	enum rql_access access;

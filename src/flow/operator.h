@@ -87,7 +87,7 @@ struct rql_leaf {
 	struct rql_slot *slots;
 	struct rql_cost cost;
 	uint32_t host_columns; /* base columns that the host would scan instead */
-	const char *note;      /* why it does not run on the unit that the view asks for; NULL: it does, or asks for none */
+	const char *note;      /* why it does not run on the unit that the view asks for, or a look-up on a GPU; NULL: nothing */
 	/* The CPU reads the rows, though the session names a GPU or its unit, where no method reads them: only to hand them to a
 	 * join or a group-by there. */
 	bool feeds;

@@ -300,6 +300,16 @@ rql_status rql_stage_rehearse(struct rql_stage *stage, rql_see_kernel *see, void
 
 /* ---- runs ---- */
 
+static void write_points(struct rql_stage *stage, struct rql_stage_context *context,
+                         const struct rql_value *const *points)
+{
+	for (uint32_t i = 0; i < stage->input_count; i++)
+		if (owns(context, i))
+			write_points(stage->inputs[i], context->inputs[i], points);
+	if (stage->ops->write_points)
+		stage->ops->write_points(stage, context, points);
+}
+
 static rql_status run_before(struct rql_stage *stage, struct rql_stage_context *context,
                              bool timed, struct rql_progress *progress, struct rql_error *err)
 {
@@ -323,18 +333,20 @@ static rql_status check(struct rql_stage *stage, struct rql_stage_context *conte
 }
 
 /* The stage is placed, and there is a context that may be submitted; *context NULL: nothing qualifies. */
-static rql_status begin(struct rql_stage *stage, bool timed, struct rql_progress *progress,
-                        struct rql_stage_context **context, uint64_t *uploaded, struct rql_error *err)
+static rql_status begin(struct rql_stage_ahead *run, bool timed, struct rql_progress *progress, struct rql_error *err)
 {
+	struct rql_stage *stage = run->stage;
+	struct rql_stage_context **context = &run->context;
 	bool nothing = false;
 	*context = NULL;
 	pthread_mutex_lock(&stage->lock);
-	rql_status status = place(stage, progress, &nothing, uploaded, err);
+	rql_status status = place(stage, progress, &nothing, &run->uploaded, err);
 	if (status == RQL_OK && !nothing)
 		status = find_context(stage, timed, context, err);
 	pthread_mutex_unlock(&stage->lock);
 	if (status != RQL_OK || nothing)
 		return status;
+	write_points(stage, *context, run->points);
 	status = run_before(stage, *context, timed, progress, err);
 	if (status == RQL_OK)
 		return RQL_OK;
@@ -396,7 +408,7 @@ static rql_status finish(struct rql_stage *stage, struct rql_stage_context *cont
 static rql_status run_once(struct rql_stage *stage, const struct rql_stage_run *run, struct rql_stage_ahead *ahead,
                            bool *again, uint64_t *uploaded, struct rql_error *err)
 {
-	struct rql_stage_ahead alone = {.stage = stage};
+	struct rql_stage_ahead alone = {.stage = stage, .points = run->points};
 	*again = false;
 	if (!ahead || !ahead->started) {
 		ahead = &alone;
@@ -415,7 +427,8 @@ rql_status rql_stage_run(struct rql_stage *stage, const struct rql_run *run, voi
 	                                    .progress = progress,
 	                                    .arena = run->arena,
 	                                    .port = out,
-	                                    .own = own};
+	                                    .own = own,
+	                                    .points = run->points};
 	rql_status status;
 	uint64_t uploaded = 0;
 	bool again = false;
@@ -455,7 +468,7 @@ rql_status rql_stage_start(struct rql_stage_ahead *runs, uint32_t count, bool ti
 	if (count > RQL_SUBMIT_MOST)
 		return rql_error_set(err, RQL_ERROR_INTERNAL, "%u runs cannot start together", count);
 	for (uint32_t i = 0; i < count && status == RQL_OK; i++)
-		status = begin(runs[i].stage, timed, progress, &runs[i].context, &runs[i].uploaded, err);
+		status = begin(&runs[i], timed, progress, err);
 	if (status == RQL_OK)
 		status = submit(runs, count, timed, err);
 	for (uint32_t i = 0; i < count && status != RQL_OK; i++) {

@@ -110,12 +110,14 @@ struct rql_stage_run {
 	struct rql_progress *progress; /* may be NULL */
 	struct rql_arena *arena;
 	struct rql_port *port; /* to be filled */
-	void *own;             /* the method's own, as given to rql_stage_run */
+	void *own; /* the method's own, as given to rql_stage_run */
+	const struct rql_value *const *points; /* as in struct rql_run */
 };
 
 /* A run that was started: its recording is submitted. */
 struct rql_stage_ahead {
 	struct rql_stage *stage;
+	const struct rql_value *const *points; /* as in struct rql_run */
 	struct rql_stage_context *context; /* NULL: nothing qualifies */
 	bool started;                      /* and nobody has gone on with it yet */
 	uint64_t uploaded;
@@ -142,6 +144,10 @@ struct rql_stage_ops {
 	/* Records the passes. The inputs' passes come before. Locked. */
 	rql_status (*record)(struct rql_stage *stage, struct rql_stage_context *context, struct rql_commands *commands,
 	                     struct rql_error *err);
+	/* Writes what a run looks for where its recording reads it: `points` are those of struct rql_run. Not locked; the
+	 * context is nobody else's. NULL: recordings have all that they need. */
+	void (*write_points)(const struct rql_stage *stage, const struct rql_stage_context *context,
+	                     const struct rql_value *const *points);
 	/* What is too long for one submission: runs in submissions of its own and waits for each, so that an interrupt takes
 	 * effect between two. After an error the memory is not at rest. NULL: nothing. */
 	rql_status (*before)(struct rql_stage *stage, struct rql_stage_context *context, bool timed,
@@ -208,7 +214,7 @@ struct rql_stage *rql_prepared_stage(const struct rql_prepared *prepared);
 rql_status rql_prepared_run(const struct rql_prepared *prepared, struct rql_device *device, const struct rql_run *run,
                             struct rql_port *out, struct rql_error *err) RQL_MUST_CHECK;
 /* Places the stages of runs[], all of one device, and submits their recordings at once: up to RQL_SUBMIT_MOST, each stage
- * once. The caller has filled in the stages and zeroed the rest. After an error nothing is started. */
+ * once. The caller has filled in the stages and points, and zeroed the rest. After an error nothing is started. */
 rql_status rql_stage_start(struct rql_stage_ahead *runs, uint32_t count, bool timed, struct rql_progress *progress,
                            struct rql_error *err) RQL_MUST_CHECK;
 /* What was started and will not be gone on with. Started no longer, or never: nothing. */

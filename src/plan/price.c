@@ -18,6 +18,8 @@ struct pricing {
 	bool any_unit;
 	enum rql_unit unit;
 	bool could; /* some device could be used for a wanted unit, whatever the methods say */
+	const struct rql_device *gpu; /* on which it would take the least; NULL: there is none */
+	double gpu_ns;
 	struct rql_error *err;
 };
 
@@ -93,6 +95,25 @@ static const char *not_placeable(const struct pricing *c, struct rql_device *dev
 	const char *failure =
 		device->kind != RQL_DEVICE_CPU && ctx->device_failure ? ctx->device_failure(c->s, device) : NULL;
 	return failure ? rql_arena_strdup(c->p->arena, failure) : NULL;
+}
+
+static void note_gpu(struct pricing *c, const struct rql_device *device, const struct rql_cost *cost)
+{
+	const double ns = rql_cost_expected(cost);
+	if (device->kind == RQL_DEVICE_CPU || (c->gpu && c->gpu_ns <= ns))
+		return;
+	c->gpu = device;
+	c->gpu_ns = ns;
+}
+
+/* A look-up that the CPU has: what stands against the GPU that could have it, too. */
+static void note_look_up(struct pricing *c)
+{
+	struct rql_leaf *leaf = c->leaf;
+	if (!c->gpu || leaf->note || !leaf->under_index || leaf->device->kind != RQL_DEVICE_CPU)
+		return;
+	leaf->note = rql_arena_printf(c->p->arena, "%s (%s) would take %.3f ms, of which a submission is %.3f ms",
+	                              c->gpu->id, c->gpu->name, c->gpu_ns / 1e6, c->gpu->profile.submit_ns / 1e6);
 }
 
 static void keep_cheapest(struct pricing *c, const struct rql_method *method, struct rql_device *device,
@@ -189,6 +210,7 @@ static rql_status price_offer(struct pricing *c, const struct rql_method *method
 		c->first_reason = c->first_reason ? c->first_reason : candidate->reason;
 		return RQL_OK;
 	}
+	note_gpu(c, device, &candidate->cost);
 	/* To look for kernels is to write them: only where it may matter. */
 	const bool dearer = c->leaf->prepared && rql_cost_expected(&c->leaf->cost) <= rql_cost_expected(&candidate->cost);
 	const char *reason = NULL;
@@ -395,7 +417,11 @@ rql_status rql_price_methods(struct rql_planning *p, const struct rql_structure 
 	RQL_TRY(price_all(&c));
 	if (!leaf->prepared && !c.could && gives_way(&c))
 		RQL_TRY(price_cpu_instead(&c));
-	const rql_status status = leaf->prepared ? RQL_OK : nobody(&c);
+	if (leaf->prepared) {
+		note_look_up(&c);
+		return RQL_OK;
+	}
+	const rql_status status = nobody(&c);
 	if (status != RQL_ERROR_UNSUPPORTED || !may_feed(&c))
 		return status;
 	struct rql_error why = {0};

@@ -124,7 +124,7 @@ static rql_status lay_keys(struct setting *s, const struct rql_columns_source *r
 		return RQL_OK;
 	const uint32_t width = rows->form->column_count > s->key_count ? rql_map_width(numbers) : 0;
 	const uint64_t places = rql_map_places(out);
-	const double table = (double)rql_map_capacity((uint64_t)rows->rows) * sizeof(struct rql_map_entry);
+	const double table = (double)rql_map_capacity((uint64_t)rows->rows) * rql_map_entry_bytes(places);
 	const double arrays = (double)places / 8 + (double)places * width;
 	/* Arrays of nearly nothing are as fast as a table only where the device's cache holds them. */
 	out->hashed = !rql_map_suits_arrays(places, width, rows->rows) || arrays > fmax(table, (double)RQL_MAP_CACHED_BYTES);

@@ -100,7 +100,7 @@ rql_status rql_record_lookup_bits(struct rql_commands *c, const struct rql_looku
 	const struct rql_lookup_bits_args args = args_of(l);
 	for (uint32_t i = 0; i < sizeof(read) / sizeof(read[0]); i++)
 		rql_uses_add(&uses, read[i], RQL_READ);
-	rql_uses_add(&uses, &l->bits, RQL_READ_WRITE);
+	rql_uses_add(&uses, &l->bits, RQL_UPDATE);
 	return rql_lookup_record(c, "lookup.bits", l->bits.buffer->device, &kernels[map->form][map->key_bits == 64], &args,
 	                         rql_div_up(l->count, RQL_THREADS) * args.slices * RQL_THREADS, &uses, err);
 }

@@ -20,7 +20,8 @@ struct rql_lookup_bits {
 	struct rql_span ends;   /* last keys of ranges; left out: points. Below its begin: an empty range. HASHED: each is its
 	                         * point, or below it */
 	uint64_t expected;      /* rows in all, about: says how many threads take them */
-	struct rql_span bits;   /* uint32_t each: the row's bit is set; others stay as they are */
+	struct rql_span bits;   /* uint32_t each: the row's bit is set; others stay as they are. Recordings that set bits of
+	                         * one buffer do not wait for each other */
 	uint64_t bit_count;     /* above all rows of the map */
 };
 rql_status rql_record_lookup_bits(struct rql_commands *c, const struct rql_lookup_bits *lookup,

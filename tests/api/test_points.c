@@ -1,6 +1,6 @@
 /* Prepared statements with parameters on keys: which plans run with other values, and random ones of them beside
  * the host while rows, indexes and transactions come and go. test_points [STATEMENTS [SEED]] */
-#include "check.h"
+#include "device.h"
 #include <math.h>
 
 static unsigned statements = 150;
@@ -19,26 +19,27 @@ struct asked {
 	const char *sql;
 	const char *columns; /* whose values are bound, a letter a parameter: (k) BIGINT, (i) INTEGER, (v) SMALLINT, (d) DATE,
 	                        (p) DECIMAL, (s) TIMESTAMP, (w, x) VARCHAR, (f) DOUBLE */
-	bool point;    /* its plan may serve other values */
+	bool point;    /* its plan may serve other values, */
+	bool on_gpu;   /* also on a GPU */
 	rayql_statement *mine, *hosts;
 	unsigned runs, reused;
 };
 
 static struct asked all[] = {
-	{.sql = "SELECT id, w FROM t WHERE k = ?", .columns = "k", .point = true},
-	{.sql = "SELECT id, v FROM t WHERE i = $1", .columns = "i", .point = true},
-	{.sql = "SELECT count(*), sum(id), min(w) FROM t WHERE k = ?", .columns = "k", .point = true},
-	{.sql = "SELECT v, count(*) FROM t WHERE ? = i GROUP BY v HAVING count(*) < 9 ORDER BY v", .columns = "i", .point = true},
+	{.sql = "SELECT id, w FROM t WHERE k = ?", .columns = "k", .point = true, .on_gpu = true},
+	{.sql = "SELECT id, v FROM t WHERE i = $1", .columns = "i", .point = true, .on_gpu = true},
+	{.sql = "SELECT count(*), sum(id), min(w) FROM t WHERE k = ?", .columns = "k", .point = true, .on_gpu = true},
+	{.sql = "SELECT v, count(*) FROM t WHERE ? = i GROUP BY v HAVING count(*) < 9 ORDER BY v", .columns = "i", .point = true, .on_gpu = true},
 	{.sql = "SELECT id FROM t WHERE k = ? AND v > 3 ORDER BY id DESC LIMIT 4", .columns = "k", .point = true},
 	{.sql = "SELECT id AS n, k + 1, 'k = ?' FROM t WHERE v < 90 AND k = ?", .columns = "k", .point = true},
-	{.sql = "SELECT k, i, count(*), min(v) FROM t WHERE k = ? GROUP BY k, i ORDER BY i", .columns = "k", .point = true},
+	{.sql = "SELECT k, i, count(*), min(v) FROM t WHERE k = ? GROUP BY k, i ORDER BY i", .columns = "k", .point = true, .on_gpu = true},
 	{.sql = "SELECT sum(k), max(k), count(DISTINCT k) FROM t WHERE k = ?", .columns = "k", .point = true},
-	{.sql = "SELECT k, id, k + i FROM t WHERE k = ? ORDER BY k, id", .columns = "k", .point = true},
-	{.sql = "SELECT id, d FROM t WHERE d = ?", .columns = "d", .point = true},
-	{.sql = "SELECT id, p FROM t WHERE p = ?", .columns = "p", .point = true},
-	{.sql = "SELECT id FROM t WHERE s = ?", .columns = "s", .point = true},
-	{.sql = "SELECT id, w FROM t WHERE x = ?", .columns = "x", .point = true},
-	{.sql = "SELECT id, x FROM t WHERE f = ?", .columns = "f", .point = true},
+	{.sql = "SELECT k, id, k + i FROM t WHERE k = ? ORDER BY k, id", .columns = "k", .point = true, .on_gpu = true},
+	{.sql = "SELECT id, d FROM t WHERE d = ?", .columns = "d", .point = true, .on_gpu = true},
+	{.sql = "SELECT id, p FROM t WHERE p = ?", .columns = "p", .point = true, .on_gpu = true},
+	{.sql = "SELECT id FROM t WHERE s = ?", .columns = "s", .point = true, .on_gpu = true},
+	{.sql = "SELECT id, w FROM t WHERE x = ?", .columns = "x", .point = true, .on_gpu = true},
+	{.sql = "SELECT id, x FROM t WHERE f = ?", .columns = "f", .point = true, .on_gpu = true},
 	{.sql = "SELECT id, w FROM t WHERE k = ? AND x = ?", .columns = "kx", .point = true},
 	{.sql = "SELECT v, x, count(*), min(id) FROM t WHERE v = $2 AND x = $1 GROUP BY v, x", .columns = "xv", .point = true},
 	{.sql = "SELECT id FROM t WHERE f = ? AND w = 'w7' AND x = ?", .columns = "fx", .point = true},
@@ -172,6 +173,42 @@ static void make_points(rayql_connection *con)
 	         "CREATE INDEX ivx ON t USING sorted (v, x)");
 }
 
+/* The same on a GPU, of one indexed condition: a run that is not planned sends nothing but its value. */
+static void reused_on_gpu(void **state)
+{
+	(void)state;
+	if (!has_unit("compute"))
+		skip();
+	struct session s = open_session(NULL, NULL);
+	rayql_connection *hosts;
+	rayql_query_info info = {.size = sizeof info};
+	assert_int_equal(rayql_connect(s.db, &hosts, NULL), RAYQL_OK);
+	make_points(s.con);
+	use(s.con, "compute");
+	run(s.con, "SET rayql_force = 'rows'"); /* so few rows are scanned as fast */
+	run(hosts, "SET rayql_enable_scan = off");
+	prepare_all(s.con, hosts);
+	for (unsigned segments = 0; segments < 2; segments++) {
+		for (unsigned i = 0; i < ALL; i++) {
+			unsigned sent = 0;
+			all[i].runs = all[i].reused = 0;
+			for (unsigned r = 0; r < 6 && all[i].on_gpu; r++) {
+				const unsigned before = all[i].reused;
+				ask(&all[i], s.con, 0);
+				assert_int_equal(rayql_last_query(s.con, &info), RAYQL_OK);
+				sent += all[i].reused > before && (info.bytes_uploaded || strcmp(info.unit, "compute") != 0);
+			}
+			if (all[i].on_gpu && (all[i].reused < 3 || sent))
+				fail_msg("%s: %u of %u plans were those of before, %u sent more", all[i].sql, all[i].reused,
+				         all[i].runs, sent);
+		}
+		run(s.con, "INSERT INTO t SELECT id + 100000, k, i, v, d, p, s, 'new', x, f FROM t WHERE id % 31 = 5");
+	}
+	release_all();
+	rayql_disconnect(hosts);
+	close_session(&s);
+}
+
 /* Which statements' plans serve other values: most of their runs, and none of the others'. */
 static void reused(void **state)
 {
@@ -254,7 +291,8 @@ static void random_points(void **state)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(reused), cmocka_unit_test(random_points)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(reused), cmocka_unit_test(reused_on_gpu),
+	                                   cmocka_unit_test(random_points)};
 	statements = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : statements;
 	seed = argc > 2 ? strtoull(argv[2], NULL, 10) : seed;
 	return cmocka_run_group_tests(tests, NULL, NULL);

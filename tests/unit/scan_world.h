@@ -480,7 +480,7 @@ static inline struct rql_map *as_bits(struct rql_map *map, const int64_t *keys, 
 	                                  .payloads = count ? 1 : 0,
 	                                  .least = LEAST,
 	                                  .greatest = LEAST + SPAN - 1,
-	                                  .span = SPAN};
+	                                  .places = SPAN};
 	ok(rql_map_take(&made, bits_of_keys, words, &bits, &err), &err);
 	assert_int_equal(rql_map_payloads(bits), rql_map_payloads(map));
 	for (int64_t key = LEAST - 5; key < LEAST + SPAN + 5; key++)

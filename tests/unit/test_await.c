@@ -200,6 +200,26 @@ static void nothing_else_compiles(void **state)
 	}
 }
 
+/* One look-up is not worth a submission, and the reason says so; many are. */
+static void look_ups(void **state)
+{
+	struct world *w = *state;
+	const char *one = "SELECT count(*), max(a) FROM t WHERE v = 12345";
+	struct rql_strbuf many = {0};
+	rql_strbuf_put(&many, "SELECT a, count(*) FROM t WHERE v IN (-1");
+	for (uint32_t i = 0; i < 2000; i++)
+		rql_strbuf_printf(&many, ", %u", i * 500);
+	rql_strbuf_put(&many, ") GROUP BY a ORDER BY a");
+	run(w->s, "CREATE INDEX iv ON t USING hash (v)");
+	w->device->profile.submit_ns = 5000;
+	answered_by(w->s, one, "cpu", false, "of which a submission is 0.005 ms");
+	explained(w->s, one, "of which a submission is 0.005 ms");
+	answer(w->s, rql_strbuf_text(&many));
+	rql_kernels_finish(w->device);
+	assert_string_equal(answer(w->s, rql_strbuf_text(&many))->unit, "compute");
+	rql_strbuf_free(&many);
+}
+
 /* A selection's kernel depends on what is found first. */
 static void rows_later(void **state)
 {
@@ -425,6 +445,7 @@ int main(void)
 	static const struct CMUnitTest compiling[] = {
 		cmocka_unit_test_setup_teardown(later_by_the_gpu, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(nothing_else_compiles, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(look_ups, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(rows_later, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(the_host_meanwhile, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(forced, set_up, tear_down),

@@ -374,6 +374,7 @@ static void test_map_parts(void **state)
 		check_map_parts(pool, 300007, 3, 70000, shuffled);    /* of 32 */
 		check_map_parts(pool, 300007, 50, 300000, shuffled);  /* mostly free */
 		check_map_parts(pool, 300007, 1000, 70000, shuffled); /* a hash table */
+		check_map_parts(pool, 300007, 1 << 20, 70000, shuffled); /* of wide entries */
 		check_map_parts(pool, 1000, 3, 70000, shuffled);
 	}
 	check_map_parts(NULL, 100000, 3, 70000, true);
@@ -383,7 +384,31 @@ static void test_map_parts(void **state)
 		check_map_column(pool, 300007, 1000, narrow); /* a hash table */
 		check_map_column(NULL, 1000, 3, narrow);
 	}
+	check_map_column(pool, 300007, 1 << 20, false); /* of wide entries */
 	rql_pool_free(pool);
+}
+
+/* Two keys so far apart, in a hash table: keys whose words have the same lower bits are others. */
+static void check_entries(int64_t least, uint64_t apart, bool narrow)
+{
+	struct rql_error err = {0};
+	struct rql_map *map = NULL;
+	const int64_t keys[] = {(int64_t)((uint64_t)least + apart), least};
+	static const int32_t payloads[] = {7, 70000};
+	int64_t listed[2];
+	ok(rql_map_build(keys, payloads, 2, &map, &err), &err);
+	assert_false(rql_map_is_dense(map));
+	assert_int_equal(rql_map_is_narrow(map), narrow);
+	assert_int_equal(rql_map_bytes(map), sizeof *map + 2 * sizeof(int64_t) + rql_map_capacity(2) * (narrow ? 8 : 16));
+	for (uint64_t high = 0; high < 4; high++)
+		for (int64_t near = -2; near <= 2; near++)
+			for (uint32_t k = 0; k < 2; k++) {
+				const int64_t key = (int64_t)((uint64_t)keys[k] + (uint64_t)near + (high << 32));
+				assert_int_equal(rql_map_find(map, key), key == keys[0] ? 7 : key == keys[1] ? 70000 : -1);
+			}
+	assert_int_equal(rql_map_keys(map, 2, listed), 2);
+	assert_true((listed[0] == keys[0] && listed[1] == keys[1]) || (listed[0] == keys[1] && listed[1] == keys[0]));
+	rql_map_free(map);
 }
 
 static void test_maps(void **state)
@@ -411,6 +436,10 @@ static void test_maps(void **state)
 	assert_int_equal(rql_map_find(map, 0), -1);
 	assert_int_equal(rql_map_find(map, 1), 70000);
 	rql_map_free(map);
+	static const int64_t leasts[] = {INT64_MIN, -5, INT64_MAX - UINT32_MAX};
+	for (uint32_t l = 0; l < 3; l++)
+		for (uint32_t beyond = 0; beyond < 3; beyond++)
+			check_entries(leasts[l], UINT32_MAX - UINT64_C(2) + beyond, beyond == 0);
 	assert_int_equal(rql_map_build(twice, payloads, 3, &map, &err), RQL_OK); /* the second 4 is no entry */
 	rql_map_free(map);
 	static const int32_t all[] = {1, 2, 3};

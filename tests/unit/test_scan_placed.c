@@ -220,14 +220,14 @@ static void test_appends(void **state)
 
 /* ---- maps ---- */
 
-/* Arrays of 600,000 places with fields of each width, full and nearly empty, and hash tables: none of them, nor of most
- * their bits, small enough for a plan's own table. */
+/* Arrays of 600,000 places with fields of each width, full and nearly empty, and hash tables of both kinds of entries:
+ * none of them, nor of most their bits, small enough for a plan's own table. */
 static const struct {
-	bool dense;
+	bool dense, wide;
 	uint32_t count, apart, payloads;
 } shapes[] = {
-	{true, 60000, 10, 200}, {true, 2000, 300, 60000},  {true, 40000, 15, 1 << 20},
-	{false, 4000, 32, 200}, {false, 30000, 4, 1 << 20},
+	{true, false, 60000, 10, 200}, {true, false, 2000, 300, 60000},  {true, false, 40000, 15, 1 << 20},
+	{false, true, 4000, 32, 200},  {false, true, 30000, 4, 1 << 20}, {false, false, 30000, 4, 1 << 20},
 };
 #define SHAPES (sizeof shapes / sizeof *shapes)
 
@@ -243,12 +243,13 @@ static struct rql_map *large_map(unsigned shape)
 		payloads[i] = (int32_t)roll(shapes[shape].payloads);
 	}
 	if (!shapes[shape].dense) {
-		keys[0] = INT64_MIN;
-		keys[1] = INT64_MAX;
+		keys[0] = shapes[shape].wide ? INT64_MIN : INT32_MIN;
+		keys[1] = shapes[shape].wide ? INT64_MAX : INT32_MAX - 2;
 		keys[2] = -1;
 	}
 	ok(rql_map_build(keys, payloads, count, &map, &err), &err);
 	assert_int_equal(rql_map_is_dense(map), shapes[shape].dense);
+	assert_true(shapes[shape].dense || rql_map_is_narrow(map) == !shapes[shape].wide);
 	free(keys);
 	free(payloads);
 	return map;

@@ -572,8 +572,19 @@ static void test_barriers(void **state)
 	c = new_commands(0);
 	barriers = &((struct rql_vk_commands *)c)->barriers;
 	rql_record_fill(c, a, 0, 400, 1);
+	/* Passes that update a buffer wait for who wrote it and for who read it, and who reads it for all of them. */
+	use = (struct rql_use){a, RQL_UPDATE};
+	for (uint32_t i = 0; i < 3; i++)
+		rql_record_dispatch(c, "update", pipeline_of(&groups_kernel, 8, 0), &args, 1, &use, 1);
+	assert_int_equal(*barriers, start + 1);
+	rql_record_copy(c, a, 0, x, 0, 400);
+	assert_int_equal(*barriers, start + 2);
+	rql_record_dispatch(c, "update", pipeline_of(&groups_kernel, 8, 0), &args, 1, &use, 1);
+	assert_int_equal(*barriers, start + 3);
+	rql_record_fill(c, a, 0, 400, 1);
+	assert_int_equal(*barriers, start + 4);
 	OK(rql_commands_end(c, &err));
-	assert_int_equal(*barriers, start);
+	assert_int_equal(*barriers, start + 4);
 	rql_commands_free(c);
 	rql_buffer_free(a);
 	rql_buffer_free(b);

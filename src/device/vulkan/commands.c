@@ -401,7 +401,8 @@ static bool conflicts(struct rql_vk_commands *c, const struct rql_vk_touching *g
 		if (!touch)
 			return false; /* the recording has failed */
 		conflict |= touch->written_at >= covered;
-		conflict |= (access & RQL_WRITE) && touch->read_at >= covered;
+		conflict |= !(access & RQL_UPDATE) && touch->updated_at >= covered;
+		conflict |= (access & (RQL_WRITE | RQL_UPDATE)) && touch->read_at >= covered;
 	}
 	return conflict;
 }
@@ -416,8 +417,11 @@ static void mark(struct rql_vk_commands *c, const struct rql_vk_touching *g)
 			return;
 		if (access & RQL_READ)
 			touch->read_at = c->barriers;
-		if (access & RQL_WRITE) {
+		if (access & RQL_UPDATE)
+			touch->updated_at = c->barriers;
+		if (access & RQL_WRITE)
 			touch->written_at = c->barriers;
+		if (access & (RQL_WRITE | RQL_UPDATE)) {
 			written = true;
 			c->host_reads |= mapped;
 		}

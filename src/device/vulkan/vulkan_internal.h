@@ -286,10 +286,11 @@ rql_status rql_vk_pipeline_made(struct rql_vk_gpu *gpu, const void *kernel, cons
  * draws, their targets. */
 #define RQL_VK_STAGES 7u
 #define RQL_VK_DRAW_STAGES (VK_PIPELINE_STAGE_VERTEX_SHADER_BIT | VK_PIPELINE_STAGE_FRAGMENT_SHADER_BIT)
-/* A buffer or an image in a recording: how many barriers were recorded when a pass last read or wrote it; 0: never. */
+/* A buffer or an image in a recording: how many barriers were recorded when a pass last read, wrote or updated it; 0:
+ * never. */
 struct rql_vk_touch {
 	struct rql_vk_life *life;
-	uint32_t read_at, written_at;
+	uint32_t read_at, written_at, updated_at;
 };
 /* What a pass does in some stages, and to what. */
 struct rql_vk_touching {

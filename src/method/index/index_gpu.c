@@ -17,7 +17,8 @@ static const struct rql_kernel probes_kernel = {"index.probes", rql_spv_index_pr
 struct context {
 	struct rql_stage_context base;
 	struct rql_index_found found;
-	/* Keys that come in: where they lie, and room for them as probes of one segment at a time. */
+	/* Keys that come in: where they lie, and room for them as probes of one segment at a time. Points: room for those of
+	 * all segments, which the host writes. */
 	struct rql_columns_port in;
 	struct rql_buffer *probes;
 };
@@ -42,34 +43,55 @@ static void unplace(struct rql_index_gpu *gpu)
 	gpu->probes = NULL;
 }
 
-/* Probes of a segment into `to`: all lows, then all highs. */
-static void write_probes(const struct rql_index_gpu *gpu, uint32_t s, uint8_t *to, uint64_t at)
+#define PROBE_BYTES 16u /* a low and a high of 64 bits */
+
+/* Of all segments. */
+static uint64_t probes_bytes(const struct rql_index_gpu *gpu)
+{
+	return (uint64_t)gpu->look_ups * PROBE_BYTES * gpu->snapshot->segment_count + PROBE_BYTES;
+}
+
+/* So many probes of a segment, all lows and then all highs. */
+static struct rql_index_batch batch_of(const struct rql_index_gpu *gpu, uint32_t s, struct rql_buffer *probes,
+                                       uint64_t count)
+{
+	const uint64_t at = (uint64_t)gpu->look_ups * PROBE_BYTES * s;
+	const uint64_t highs = at + (uint64_t)gpu->look_ups * gpu->ops->key_bytes(gpu, s);
+	return (struct rql_index_batch){.lows = {probes, at}, .highs = {probes, highs}, .count = count};
+}
+
+/* Where probes of all segments lie: those of one, but for empty ranges where these may be left out. Their number. */
+static uint64_t write_probes(const struct rql_index_gpu *gpu, uint32_t s, const struct rql_value *const *points,
+                             uint8_t *to)
 {
 	const uint32_t width = gpu->ops->key_bytes(gpu, s);
-	const uint64_t highs = at + (uint64_t)gpu->look_ups * width;
+	const struct rql_index_batch batch = batch_of(gpu, s, NULL, 0);
 	uint64_t count = 0;
 	for (uint32_t i = 0; i < gpu->look_ups; i++) {
-		uint64_t low, high;
-		if (!gpu->ops->probe(gpu, s, i, &low, &high))
-			continue;
-		memcpy(to + at + count * width, &low, width); /* little-endian */
-		memcpy(to + highs + count * width, &high, width);
+		uint64_t low = 1, high = 0;
+		if (!gpu->ops->probe(gpu, s, i, points, &low, &high)) {
+			if (!gpu->points)
+				continue;
+			low = 1;
+			high = 0;
+		}
+		memcpy(to + batch.lows.offset + count * width, &low, width); /* little-endian */
+		memcpy(to + batch.highs.offset + count * width, &high, width);
 		count++;
 	}
-	gpu->batches[s] = (struct rql_index_batch){.lows = {gpu->probes, at}, .highs = {gpu->probes, highs}, .count = count};
+	return count;
 }
 
 static rql_status upload_probes(struct rql_index_gpu *gpu, struct rql_error *err)
 {
-	const uint64_t each = ((uint64_t)gpu->look_ups * 16 + 15) / 16 * 16;
-	const uint64_t bytes = each * gpu->snapshot->segment_count + 16;
+	const uint64_t bytes = probes_bytes(gpu);
 	uint8_t *probes = calloc(1, bytes);
 	if (!probes)
 		return rql_error_memory(err, bytes, "a query on a GPU");
 	rql_status status = rql_stage_buffer_new(gpu->stage.device, bytes, RQL_MEMORY_DEVICE, "the probes of a query",
 	                                         &gpu->probes, err);
 	for (uint32_t s = 0; s < gpu->snapshot->segment_count && status == RQL_OK; s++)
-		write_probes(gpu, s, probes, s * each);
+		gpu->batches[s] = batch_of(gpu, s, gpu->probes, write_probes(gpu, s, NULL, probes));
 	if (status == RQL_OK)
 		status = rql_buffer_upload(gpu->probes, 0, probes, bytes, err);
 	free(probes);
@@ -107,6 +129,8 @@ static rql_status place_all(struct rql_index_gpu *gpu, struct rql_progress *prog
 {
 	for (uint32_t s = 0; s < gpu->snapshot->segment_count; s++)
 		RQL_TRY(gpu->ops->place(gpu, s, progress, &gpu->placed[s], err));
+	if (gpu->points)
+		return RQL_OK;
 	return gpu->keys.in.from.method ? upload_digits(gpu, err) : upload_probes(gpu, err);
 }
 
@@ -133,8 +157,6 @@ uint64_t rql_index_gpu_rows_bytes(const struct rql_index_gpu *gpu)
 	return (blocks + !blocks) * RQL_ROWS_BLOCK_WORDS * sizeof(uint64_t);
 }
 
-#define PROBE_BYTES 16u /* a low and a high of 64 bits */
-
 static rql_status open_context(struct rql_stage *stage, struct rql_stage_context *const *inputs,
                                struct rql_stage_context **out, struct rql_error *err)
 {
@@ -148,6 +170,9 @@ static rql_status open_context(struct rql_stage *stage, struct rql_stage_context
 		RQL_TRY(rql_stage_buffer_new(stage->device, x->in.room * PROBE_BYTES, RQL_MEMORY_DEVICE, "the probes of a query",
 		                             &x->probes, err));
 	}
+	if (gpu->points)
+		RQL_TRY(rql_stage_buffer_new(stage->device, probes_bytes(gpu), RQL_MEMORY_UPLOAD, "the probes of a query",
+		                             &x->probes, err));
 	if (gpu->state_bytes)
 		RQL_TRY(rql_stage_buffer_new(stage->device, gpu->state_bytes, RQL_MEMORY_DEVICE, "the state of look-ups",
 		                             &x->found.state, err));
@@ -234,18 +259,40 @@ uint64_t rql_index_gpu_keys_bytes(const struct rql_index_gpu *gpu)
 }
 
 /* ---- the recording ---- */
+static struct rql_index_batch probes_in(const struct rql_index_gpu *gpu, const struct context *x, uint32_t s)
+{
+	uint64_t last;
+	if (!gpu->points)
+		return gpu->batches[s];
+	return batch_of(gpu, s, x->probes, gpu->ops->key(gpu, s, &last) ? gpu->look_ups : 0);
+}
+
 static rql_status record(struct rql_stage *stage, struct rql_stage_context *base, struct rql_commands *commands,
                          struct rql_error *err)
 {
 	const struct rql_index_gpu *gpu = gpu_of(stage);
-	const struct rql_index_found *found = &((const struct context *)base)->found;
-	rql_record_fill(commands, found->rows, 0, rql_index_gpu_rows_bytes(gpu), 0);
-	for (uint32_t s = 0; s < gpu->snapshot->segment_count; s++)
-		if (gpu->keys.in.from.method)
-			RQL_TRY(record_keys(gpu, (const struct context *)base, s, commands, err));
-		else if (gpu->batches[s].count)
-			RQL_TRY(gpu->ops->record(gpu, s, &gpu->batches[s], found, commands, err));
+	const struct context *x = (const struct context *)base;
+	rql_record_fill(commands, x->found.rows, 0, rql_index_gpu_rows_bytes(gpu), 0);
+	for (uint32_t s = 0; s < gpu->snapshot->segment_count; s++) {
+		if (gpu->keys.in.from.method) {
+			RQL_TRY(record_keys(gpu, x, s, commands, err));
+			continue;
+		}
+		const struct rql_index_batch batch = probes_in(gpu, x, s);
+		if (batch.count)
+			RQL_TRY(gpu->ops->record(gpu, s, &batch, &x->found, commands, err));
+	}
 	return RQL_OK;
+}
+
+/* The recording reads them in the host's memory: a look-up's few bytes are no upload. */
+static void write_points(const struct rql_stage *stage, const struct rql_stage_context *base,
+                         const struct rql_value *const *points)
+{
+	const struct rql_index_gpu *gpu = gpu_of(stage);
+	const struct context *x = (const struct context *)base;
+	for (uint32_t s = 0; s < gpu->snapshot->segment_count && gpu->points; s++)
+		write_probes(gpu, s, points, x->probes->map);
 }
 
 static void give_rows(const struct rql_stage *stage, const struct rql_stage_context *base, struct rql_rows *out)
@@ -265,6 +312,7 @@ static const struct rql_stage_ops stage_ops = {.place = place,
                                                .open = open_context,
                                                .close = close_context,
                                                .record = record,
+                                               .write_points = write_points,
                                                .rows = give_rows,
                                                .bytes = context_bytes};
 

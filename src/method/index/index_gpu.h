@@ -26,8 +26,10 @@ struct rql_index_gpu_ops {
 	rql_status (*place)(struct rql_index_gpu *gpu, uint32_t segment, struct rql_progress *progress,
 	                    struct rql_placement **out, struct rql_error *err);
 	uint32_t (*key_bytes)(const struct rql_index_gpu *gpu, uint32_t segment);
-	/* A look-up as keys of a segment; false: it has none of them. */
-	bool (*probe)(const struct rql_index_gpu *gpu, uint32_t segment, uint32_t look_up, uint64_t *low, uint64_t *high);
+	/* A look-up as keys of a segment; false: it has none of them. points: of the run (struct rql_run); NULL but where runs
+	 * have them. */
+	bool (*probe)(const struct rql_index_gpu *gpu, uint32_t segment, uint32_t look_up,
+	              const struct rql_value *const *points, uint64_t *low, uint64_t *high);
 	/* What a segment's keys are made of, and the greatest; NULL: it has none. */
 	const struct rql_index_key *(*key)(const struct rql_index_gpu *gpu, uint32_t segment, uint64_t *greatest);
 	/* Of a segment that has some of the keys. */
@@ -42,9 +44,10 @@ struct rql_index_gpu {
 	uint64_t state_bytes;
 	struct rql_index_keys keys; /* in.from.method NULL: probe() has them */
 	uint32_t look_ups; /* in each segment; set before the stage runs */
+	bool points;       /* other values may be looked up than the request's: each context has probes, which runs write */
 	/* Under the stage's lock; NULL: not placed yet. */
 	struct rql_placement **placed;   /* [segments]: references */
-	struct rql_buffer *probes;       /* of all segments; of keys that come in what is needed to make them */
+	struct rql_buffer *probes;       /* of all segments, where they stay as they are; of keys that come in what is needed to make them */
 	uint64_t *digits;                /* ... [segments]: where that lies */
 	struct rql_index_batch *batches; /* [segments] */
 };

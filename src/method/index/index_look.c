@@ -187,8 +187,8 @@ static bool code_of(const struct rql_dimension *d, const struct rql_value *value
 	return false;
 }
 
-/* The value as an index has it: as it is stored, and reals in their order. */
-static struct rql_index_range range_of(const struct rql_store_column *column, const struct rql_value *value)
+/* As it is stored, and reals in their order. */
+struct rql_index_range rql_index_point_range(const struct rql_store_column *column, const struct rql_value *value)
 {
 	rql_int128 sought = column->kind == RQL_STORE_REAL ? rql_index_of_real(value->real) : value->integer;
 	const bool there = column->kind != RQL_STORE_CODED || code_of(column->dimension, value, &sought);
@@ -209,7 +209,7 @@ static rql_status take_points(struct running *r, const struct rql_value *const *
 		const struct rql_value *value = tests[t].point ? points[tests[t].point - 1] : NULL;
 		if (!value)
 			continue;
-		ranges[t] = range_of(&p->snapshot->columns[tests[t].column], value);
+		ranges[t] = rql_index_point_range(&p->snapshot->columns[tests[t].column], value);
 		tests[t].ranges = &ranges[t];
 	}
 	r->tests = tests;

@@ -9,6 +9,8 @@
 rql_status rql_index_look(const struct rql_index_choice *p, struct rql_device *device, const struct rql_run *how,
                           struct rql_port *out, struct rql_error *err);
 uint32_t rql_index_points(const struct rql_index_choice *p);
+/* What is looked up for a value: as an index has it. */
+struct rql_index_range rql_index_point_range(const struct rql_store_column *column, const struct rql_value *value);
 
 /* ---- rows in the order of a column (index_order.c): the same parts of rql_method, for requests that want them ---- */
 bool rql_index_can_order(const struct rql_request *request);

@@ -47,4 +47,9 @@ rql_status rql_scan_calibrate_gpu(struct rql_device *device, bool thorough, stru
 void rql_scan_price(const struct rql_scan *scan, const struct rql_device *device,
                     const struct rql_scan_profile *profile, struct rql_cost *out);
 
+/* Bits: points of the request (rql_method's points) that a scan tests itself; and those that the ROWS under it take,
+ * where nothing in the scan depends on the value. */
+uint32_t rql_scan_own_points(const struct rql_request *request);
+uint32_t rql_scan_points(const struct rql_rows_source *under, uint32_t own);
+
 #endif

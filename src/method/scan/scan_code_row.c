@@ -282,6 +282,14 @@ static uint32_t has_key(struct rql_scan_coder *c, uint32_t join)
 	return OP2(c, LOGICAL_AND, BOOL, inside, CALL(c, "scan_bit_at", RQL_SPIRV_BOOL, bits, at, inside));
 }
 
+/* rql_map_word of the key, as u64; of one that is none of a narrow table's, a word that no entry has. */
+static uint32_t map_word(struct rql_scan_coder *c, const struct rql_map *map, struct rql_scan_value key)
+{
+	if (rql_map_is_narrow(map))
+		return OP1(c, U_CONVERT, U64, OP2(c, ADD, U32, map_place(c, map, key), U32(c, 1)));
+	return OP2(c, SUB, U64, wide_id(c, key), rql_scan_code_param(c, (uint64_t)map->least - 1, false));
+}
+
 /* payload + 1, 0: none */
 static uint32_t look_up(struct rql_scan_coder *c, uint32_t join)
 {
@@ -298,7 +306,7 @@ static uint32_t look_up(struct rql_scan_coder *c, uint32_t join)
 	} else {
 		uint32_t table = map_param(c, join, RQL_SCAN_MAP_TABLE);
 		c->found[join] = CALL(c, "scan_probe", RQL_SPIRV_U32, table, rql_scan_code_param(c, map->capacity - 1, false),
-		                      wide_id(c, key), rql_scan_code_both(c, c->live, key.valid));
+		                      U32(c, map->width), map_word(c, map, key), rql_scan_code_both(c, c->live, key.valid));
 	}
 	return c->found[join];
 }

@@ -611,6 +611,7 @@ static rql_status prepare(const struct rql_request *request, struct rql_device *
 	if (selection)
 		rql_scan_list_size(p);
 	p->under = request->under;
+	p->own_points = rql_scan_own_points(request);
 	if (p->under.method)
 		rql_stage_read(&p->stage, p->under.method->stage(p->under.prepared));
 	p->from = request->from;
@@ -622,6 +623,11 @@ static rql_status prepare(const struct rql_request *request, struct rql_device *
 		rql_scan_groups_size(p);
 	*out = p;
 	return RQL_OK;
+}
+
+static uint32_t points(const struct rql_prepared *p)
+{
+	return rql_scan_points(&p->under, p->own_points);
 }
 
 static uint64_t prepared_bytes(const struct rql_prepared *p)
@@ -653,6 +659,7 @@ const struct rql_method rql_method_scan_compute = {
 	.kernels = kernels,
 	.stage = stage_of,
 	.run = run,
+	.points = points,
 	.calibrate = calibrate,
 	.free = free_prepared,
 	.bytes = prepared_bytes,

@@ -15,6 +15,7 @@ struct rql_prepared {
 	const struct rql_store_snapshot *snapshot; /* retained */
 	const struct rql_store_snapshot *gives;    /* the form of the rows that are given, retained; NULL: none are */
 	struct rql_rows_source under; /* owned; method NULL: none */
+	uint32_t own_points;          /* rql_scan_own_points */
 	struct rql_columns_source from; /* owned; method NULL: the snapshot is a store's, no form */
 	struct rql_stage stage; /* its lock: everything below */
 	struct rql_scan_plan plan;

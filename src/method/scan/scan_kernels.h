@@ -144,8 +144,8 @@ struct rql_scan_items_args {
 };
 RQL_KERNEL_STRUCT_SIZE(rql_scan_items_args, 56);
 
-/* Entries of a map that a device makes a part of by itself: of its bits uint32_t places, of its payloads and of its hash
- * table these. */
+/* Entries of a map that a device makes a part of by itself: of its bits uint32_t places, of its payloads and of a hash
+ * table's narrow entries the first (a word of the key is its place then), of wide ones the second. */
 struct rql_scan_map_place {
 	uint32_t place, found;
 };
@@ -165,8 +165,7 @@ RQL_KERNEL_STRUCT_SIZE(rql_scan_map_args, 40);
 #define RQL_SCAN_MAKE_MARK 0u   /* which numbers of payloads there are */
 #define RQL_SCAN_MAKE_RANK 1u   /* ... and how many before each: one workgroup */
 #define RQL_SCAN_MAKE_PUT 2u    /* the entries */
-#define RQL_SCAN_MAKE_SETTLE 3u /* a hash table's places get their keys */
-#define RQL_SCAN_MAKE_HASHED 8u /* as the form, instead of the bytes of a payload */
+#define RQL_SCAN_MAKE_HASHED 8u /* a form from here on is the bytes of a hash table's entry, not those of a payload */
 #define RQL_SCAN_MAKE_NULLS 0u
 #define RQL_SCAN_MAKE_KEYS 1u  /* rows whose key is in the range */
 #define RQL_SCAN_MAKE_FRESH 2u /* of these, the first with its key */
@@ -186,11 +185,11 @@ struct rql_scan_make_args {
 	uint64_t table, found;    /* zeroed: bits, or a hash table; payloads */
 	uint64_t used, ranks;     /* numbers of payloads: zeroed bits; for each word of them a rank */
 	uint64_t seen;            /* zeroed */
-	uint64_t least, mask;     /* the key of place 0; of a hash table's places, were there as many rows as may come */
+	uint64_t mask;            /* of a hash table's places, were there as many rows as may come */
 	uint32_t used_words;
 	uint32_t least_mask; /* ... if none came */
 };
-RQL_KERNEL_STRUCT_SIZE(rql_scan_make_args, 96);
+RQL_KERNEL_STRUCT_SIZE(rql_scan_make_args, 88);
 
 struct rql_scan_collect_args {
 	RQL_STRUCT(rql_scan_accumulator) accumulator;

@@ -191,13 +191,24 @@ const struct rql_scan_loaded *rql_scan_load_column(struct rql_scan_worker *w, ui
 
 #define AHEAD 16u /* rows between the prefetch of a hash table's place and its use */
 
-static void probe_hashed(const struct rql_map *map, const int64_t *keys, uint32_t n, uint32_t *out)
+static inline __attribute__((always_inline)) void probe_all(const struct rql_map *map, bool narrow, const int64_t *keys,
+                                                            uint32_t n, uint32_t *out)
 {
+	const char *table = map->table;
+	const uint64_t bytes = narrow ? sizeof(struct rql_map_narrow) : sizeof(struct rql_map_entry);
 	for (uint32_t i = 0; i < n; i++) {
 		if (i + AHEAD < n)
-			__builtin_prefetch(&map->table[rql_map_home(map, keys[i + AHEAD])]);
-		out[i] = rql_map_probe(map, keys[i]);
+			__builtin_prefetch(table + rql_map_home(map, rql_map_word(map, keys[i + AHEAD])) * bytes);
+		out[i] = rql_map_probe(map, narrow, keys[i]);
 	}
+}
+
+static void probe_hashed(const struct rql_map *map, const int64_t *keys, uint32_t n, uint32_t *out)
+{
+	if (rql_map_is_narrow(map))
+		probe_all(map, true, keys, n, out);
+	else
+		probe_all(map, false, keys, n, out);
 }
 
 static int64_t key_at(const struct rql_scan_loaded *keys, enum rql_lane_kind lane, uint32_t row)

@@ -31,7 +31,7 @@ struct rql_prepared {
 	uint64_t named_count;
 	struct rql_buffer *tables; /* these, on the device */
 	uint64_t numbers; /* of payloads; 1: there are none */
-	uint32_t width;
+	uint32_t width; /* of a payload; hashed: of an entry */
 };
 
 struct context {
@@ -64,7 +64,7 @@ static uint64_t used_words(const struct rql_prepared *p)
 static uint64_t array_bytes(const struct rql_prepared *p, enum rql_map_array array, uint64_t capacity)
 {
 	if (array == RQL_MAP_TABLE)
-		return capacity * sizeof(struct rql_map_entry);
+		return capacity * p->width;
 	if (p->keys.hashed)
 		return 0;
 	return array == RQL_MAP_BITS ? rql_map_bit_words((uint32_t)p->places) * sizeof(uint32_t)
@@ -192,7 +192,6 @@ static struct rql_scan_make_args args_of(const struct rql_prepared *p, const str
 	                                  .columns = x->columns->address,
 	                                  .table = table->address,
 	                                  .seen = x->tally->address,
-	                                  .least = (uint64_t)p->least,
 	                                  .mask = x->capacity - 1,
 	                                  .least_mask = (uint32_t)rql_map_capacity(0) - 1};
 	if (x->arrays[RQL_MAP_FOUND])
@@ -226,10 +225,9 @@ static uint32_t list_uses(const struct rql_prepared *p, const struct context *x,
 static rql_status record_pass(const struct rql_prepared *p, const struct context *x, struct rql_commands *commands,
                               uint32_t pass, uint64_t threads, struct rql_error *err)
 {
-	static const char *const names[] = {"map.values", "map.ranks", "map", "map.keys"};
+	static const char *const names[] = {"map.values", "map.ranks", "map"};
 	const uint32_t size = group_size(x->tally->device), keys = p->keys.count;
-	const uint32_t form = p->keys.hashed ? RQL_SCAN_MAKE_HASHED : p->width;
-	const uint32_t constants[] = {size, pass, form, keys, p->form->column_count - keys};
+	const uint32_t constants[] = {size, pass, p->width, keys, p->form->column_count - keys};
 	const struct rql_scan_make_args args = args_of(p, x);
 	const struct rql_pipeline *pipeline;
 	struct rql_use uses[9];
@@ -256,8 +254,6 @@ static rql_status record(struct rql_stage *stage, struct rql_stage_context *base
 		rql_record_copy(commands, x->used, 0, x->seen, COUNT_BYTES + SEEN_BYTES, bytes);
 	}
 	RQL_TRY(record_pass(p, x, commands, RQL_SCAN_MAKE_PUT, x->in.room, err));
-	if (p->keys.hashed)
-		RQL_TRY(record_pass(p, x, commands, RQL_SCAN_MAKE_SETTLE, x->capacity, err));
 	rql_record_copy(commands, x->in.count, x->in.count_at, x->seen, 0, COUNT_BYTES);
 	rql_record_copy(commands, x->tally, 0, x->seen, COUNT_BYTES, SEEN_BYTES);
 	return RQL_OK;
@@ -280,14 +276,11 @@ static rql_status read_nothing(void *state, enum rql_map_array array, void *to, 
 
 static struct rql_map_made describe(const struct rql_prepared *p, uint64_t capacity)
 {
-	struct rql_map_made made = {.least = p->least,
-	                            .greatest = (int64_t)((uint64_t)p->least + p->places - 1),
-	                            .capacity = capacity};
-	if (!capacity) {
-		made.span = (uint32_t)p->places;
-		made.width = p->width;
-	}
-	return made;
+	return (struct rql_map_made){.least = p->least,
+	                             .greatest = (int64_t)((uint64_t)p->least + p->places - 1),
+	                             .places = p->places,
+	                             .width = p->width,
+	                             .capacity = capacity};
 }
 
 /* Parts up to RQL_SCAN_MAP_COPIED lie in each plan's own table. */
@@ -444,6 +437,8 @@ static rql_status prepare(const struct rql_request *request, struct rql_device *
 	lay_keys(p);
 	p->numbers = rql_map_numbers(p->form, p->keys.count);
 	p->width = has_payloads(p) ? rql_map_width(p->numbers) : 0;
+	if (p->keys.hashed)
+		p->width = rql_map_entry_bytes(p->places);
 	rql_stage_read(&p->stage, p->from.method->stage(p->from.prepared));
 	*out = p;
 	return RQL_OK;
@@ -457,7 +452,7 @@ static void price(const struct rql_prepared *p, const struct rql_device *device,
 	const double tables = p->tables ? 0 : (double)p->named_count * sizeof(*p->named);
 	const double read = rows * rql_form_offset(p->form, p->form->column_count) * (has_payloads(p) ? 2 : 1) + bytes;
 	struct rql_cost in;
-	*out = (struct rql_cost){.run_ns = profile->submit_ns + (passes + p->keys.hashed) * profile->pass_ns +
+	*out = (struct rql_cost){.run_ns = profile->submit_ns + passes * profile->pass_ns +
 	                                   read / profile->read_gbps + rows * profile->scan.taken_row_ns,
 	                         .transfer_ns = profile->submit_ns + bytes / profile->download_gbps,
 	                         .rows_out = rows,

@@ -20,7 +20,7 @@ static const struct rql_kernel map_kernel = {
 uint64_t rql_scan_map_bytes(const struct rql_map *map, enum rql_scan_map_part part)
 {
 	if (part == RQL_SCAN_MAP_TABLE)
-		return map->dense ? 0 : map->capacity * sizeof(*map->table);
+		return map->dense ? 0 : map->capacity * map->width;
 	if (!map->dense)
 		return 0;
 	/* Whole words, which shaders read and passes clear, of what is allocated: payloads have 8 bytes more (map_build.c). A
@@ -32,16 +32,17 @@ uint64_t rql_scan_map_bytes(const struct rql_map *map, enum rql_scan_map_part pa
 
 const void *rql_scan_map_data(const struct rql_map *map, enum rql_scan_map_part part)
 {
-	return part == RQL_SCAN_MAP_BITS ? map->bits : part == RQL_SCAN_MAP_FOUND ? map->found : (const void *)map->table;
+	return part == RQL_SCAN_MAP_BITS ? map->bits : part == RQL_SCAN_MAP_FOUND ? map->found : map->table;
 }
 
 /* ---- which way ---- */
 
-static uint64_t entry_bytes(enum rql_scan_map_part part)
+static uint64_t entry_bytes(const struct rql_map *map, enum rql_scan_map_part part)
 {
-	return part == RQL_SCAN_MAP_BITS    ? sizeof(uint32_t)
-	       : part == RQL_SCAN_MAP_FOUND ? sizeof(struct rql_scan_map_place)
-	                                    : sizeof(struct rql_scan_map_key);
+	const bool wide = part == RQL_SCAN_MAP_TABLE && !rql_map_is_narrow(map);
+	return part == RQL_SCAN_MAP_BITS ? sizeof(uint32_t)
+	       : wide                    ? sizeof(struct rql_scan_map_key)
+	                                 : sizeof(struct rql_scan_map_place);
 }
 
 /* Sent whole; or its entries alone, for a pass that clears it and one that puts each where it belongs. */
@@ -49,13 +50,13 @@ static bool sends_entries(const struct rql_map *map, enum rql_scan_map_part part
 {
 	const struct rql_profile *profile = &device->profile;
 	const double whole = (double)rql_scan_map_bytes(map, part), entries = (double)map->entries;
-	const double saved = (whole - entries * (double)entry_bytes(part)) / profile->upload_gbps;
+	const double saved = (whole - entries * (double)entry_bytes(map, part)) / profile->upload_gbps;
 	return saved > profile->submit_ns + whole / profile->read_gbps + entries * profile->scan.taken_row_ns;
 }
 
 uint64_t rql_scan_map_sent(const struct rql_map *map, enum rql_scan_map_part part, const struct rql_device *device)
 {
-	return sends_entries(map, part, device) ? map->entries * entry_bytes(part) : rql_scan_map_bytes(map, part);
+	return sends_entries(map, part, device) ? map->entries * entry_bytes(map, part) : rql_scan_map_bytes(map, part);
 }
 
 /* ---- entries ---- */
@@ -71,7 +72,7 @@ static uint64_t count_entries(const struct rql_map *map, uint64_t first, uint64_
 {
 	uint64_t count = 0;
 	for (uint64_t at = first; at < end && !map->dense; at++)
-		count += map->table[at].found != 0;
+		count += rql_map_entry_at(map->table, rql_map_is_narrow(map), at).found != 0;
 	for (uint64_t word = first / 32; word * 32 < end && map->dense; word++)
 		count += (uint64_t)__builtin_popcount(map->bits[word]);
 	return count;
@@ -93,11 +94,16 @@ static void list_places(const struct gathering *g, uint64_t first, uint64_t end,
 
 static void list_keys(const struct gathering *g, uint64_t first, uint64_t end, uint64_t at)
 {
+	const bool narrow = rql_map_is_narrow(g->map);
 	for (uint64_t place = first; place < end; place++) {
-		const struct rql_map_entry *e = &g->map->table[place];
-		if (e->found)
-			((struct rql_scan_map_key *)g->to)[at++] = (struct rql_scan_map_key){
-				(uint32_t)(uint64_t)e->key, (uint32_t)((uint64_t)e->key >> 32), e->found};
+		const struct rql_map_entry e = rql_map_entry_at(g->map->table, narrow, place);
+		if (!e.found)
+			continue;
+		if (narrow)
+			((struct rql_scan_map_place *)g->to)[at++] = (struct rql_scan_map_place){(uint32_t)e.word, e.found};
+		else
+			((struct rql_scan_map_key *)g->to)[at++] =
+				(struct rql_scan_map_key){(uint32_t)e.word, (uint32_t)(e.word >> 32), e.found};
 	}
 }
 
@@ -160,8 +166,8 @@ static rql_status make_there(const struct rql_map *map, enum rql_scan_map_part p
 	struct rql_buffer *entries = NULL;
 	struct rql_commands *commands = NULL;
 	uint64_t ticket;
-	RQL_TRY(rql_buffer_new(to->device, map->entries * entry_bytes(part), RQL_MEMORY_UPLOAD, "entries of a map", &entries,
-	                       err));
+	RQL_TRY(rql_buffer_new(to->device, map->entries * entry_bytes(map, part), RQL_MEMORY_UPLOAD, "entries of a map",
+	                       &entries, err));
 	g.to = entries->map;
 	rql_pool_run(to->device->pool, (places_of(map) + GATHERED_PLACES - 1) / GATHERED_PLACES, gather, &g);
 	rql_status status = rql_commands_new(to->device, 0, &commands, err);

@@ -11,6 +11,19 @@ struct rql_prepared {
 	uint32_t own_points;          /* bits: points of the request that it tests itself */
 };
 
+uint32_t rql_scan_own_points(const struct rql_request *request)
+{
+	uint32_t own = 0;
+	for (uint32_t c = 0; c < request->conjunct_count; c++)
+		own |= request->conjuncts[c].point ? 1u << (request->conjuncts[c].point - 1) : 0;
+	return own;
+}
+
+uint32_t rql_scan_points(const struct rql_rows_source *under, uint32_t own)
+{
+	return under->method && under->method->points ? under->method->points(under->prepared) & ~own : 0;
+}
+
 static enum rql_offer offer(const struct rql_request *request, const struct rql_device *device, const char **reason)
 {
 	(void)request; /* what it cannot answer, preparing says */
@@ -47,8 +60,7 @@ static rql_status prepare(const struct rql_request *request, struct rql_device *
 	}
 	prepared->snapshot = rql_store_snapshot_retain(request->snapshot);
 	prepared->under = request->under;
-	for (uint32_t c = 0; c < request->conjunct_count; c++)
-		prepared->own_points |= request->conjuncts[c].point ? 1u << (request->conjuncts[c].point - 1) : 0;
+	prepared->own_points = rql_scan_own_points(request);
 	*out = prepared;
 	return RQL_OK;
 }
@@ -94,11 +106,9 @@ static rql_status run(const struct rql_prepared *prepared, struct rql_device *de
 	return RQL_OK;
 }
 
-/* The ROWS do, where nothing here depends on the value. */
 static uint32_t points(const struct rql_prepared *prepared)
 {
-	const struct rql_rows_source *under = &prepared->under;
-	return under->method && under->method->points ? under->method->points(under->prepared) & ~prepared->own_points : 0;
+	return rql_scan_points(&prepared->under, prepared->own_points);
 }
 
 static uint64_t prepared_bytes(const struct rql_prepared *prepared)

@@ -7,6 +7,7 @@
 #include "method/index/compute/index_placed.h"
 #include "method/index/index_choose.h"
 #include "method/index/index_gpu.h"
+#include "method/index/index_look.h"
 
 struct rql_prepared {
 	struct rql_index_gpu gpu; /* first */
@@ -81,12 +82,16 @@ static uint32_t key_bytes(const struct rql_index_gpu *gpu, uint32_t s)
 	return placed_of(gpu, s)->look_up.map.key_bits / 8;
 }
 
-static bool probe(const struct rql_index_gpu *gpu, uint32_t s, uint32_t i, uint64_t *low, uint64_t *high)
+static bool probe(const struct rql_index_gpu *gpu, uint32_t s, uint32_t i, const struct rql_value *const *points,
+                  uint64_t *low, uint64_t *high)
 {
 	const struct rql_index_choice *choice = &prepared_of(gpu)->choice;
 	const struct rql_index_placed *placed = placed_of(gpu, s);
 	struct rql_index_range ranges[RQL_INDEX_COLUMNS_MOST];
 	rql_index_sought(choice->tests, NULL, choice->covered, choice->pair, i, ranges);
+	if (gpu->points && points && points[choice->tests[0].point - 1])
+		ranges[0] = rql_index_point_range(&gpu->snapshot->columns[choice->tests[0].column],
+		                                  points[choice->tests[0].point - 1]);
 	if (!placed->count ||
 	    !rql_index_key_range(&placed->key, &gpu->snapshot->segments[s], ranges, choice->covered, low, high))
 		return false;
@@ -102,7 +107,7 @@ static uint64_t expected_in(const struct rql_prepared *p, uint32_t s)
 	return all > 0 ? (uint64_t)(p->choice.found * (double)snapshot->segments[s].rows / all) : 0;
 }
 
-/* Points that are hashed have no ends. */
+/* Points that are hashed have no ends, unless some may be empty ranges. */
 static rql_status record(const struct rql_index_gpu *gpu, uint32_t s, const struct rql_index_batch *batch,
                          const struct rql_index_found *to, struct rql_commands *commands, struct rql_error *err)
 {
@@ -110,7 +115,7 @@ static rql_status record(const struct rql_index_gpu *gpu, uint32_t s, const stru
 	struct rql_lookup_bits l = placed_of(gpu, s)->look_up;
 	l.count = batch->count;
 	l.points = batch->lows;
-	if (l.map.form != RQL_LOOKUP_HASHED || gpu->keys.in.from.method)
+	if (l.map.form != RQL_LOOKUP_HASHED || gpu->keys.in.from.method || gpu->points)
 		l.ends = batch->highs;
 	l.expected = expected_in(prepared_of(gpu), s);
 	l.bits = (struct rql_span){to->rows, segment->first_block * RQL_STORE_BLOCK / 8};
@@ -143,6 +148,7 @@ static rql_status prepare(const struct rql_request *request, struct rql_device *
 		return status;
 	}
 	p->gpu.look_ups = rql_index_look_ups(p->choice.tests, NULL, p->choice.covered, p->choice.pair);
+	p->gpu.points = rql_index_is_exact(request) && p->choice.test_count == 1 && rql_index_points(&p->choice) != 0;
 	*out = p;
 	return RQL_OK;
 }
@@ -244,6 +250,12 @@ static struct rql_stage *stage_of(const struct rql_prepared *p)
 	return (struct rql_stage *)(uintptr_t)&p->gpu.stage;
 }
 
+/* Of several conditions the reader tests all again. */
+static uint32_t points_of(const struct rql_prepared *p)
+{
+	return p->gpu.points ? rql_index_points(&p->choice) : 0;
+}
+
 static uint64_t bytes(const struct rql_prepared *p)
 {
 	return sizeof(*p) + rql_index_choice_bytes(&p->choice) + rql_index_gpu_bytes(&p->gpu);
@@ -268,6 +280,7 @@ const struct rql_method rql_method_index_compute = {
 	.calibrate = rql_index_calibrate,
 	.kernels = kernels,
 	.stage = stage_of,
+	.points = points_of,
 	.index = number_of,
 	.free = free_prepared,
 	.bytes = bytes,

@@ -98,12 +98,14 @@ static uint32_t key_bytes(const struct rql_index_gpu *gpu, uint32_t s)
 	return placed_of(gpu, s)->narrow ? 4 : 8;
 }
 
-static bool probe(const struct rql_index_gpu *gpu, uint32_t s, uint32_t i, uint64_t *low, uint64_t *high)
+static bool probe(const struct rql_index_gpu *gpu, uint32_t s, uint32_t i, const struct rql_value *const *points,
+                  uint64_t *low, uint64_t *high)
 {
 	const struct rql_rx_placed *placed = placed_of(gpu, s);
 	const struct rql_index_choice *choice = &prepared_of(gpu)->choice;
 	struct rql_index_range ranges[RQL_INDEX_COLUMNS_MOST];
 	rql_index_sought(choice->tests, NULL, choice->covered, choice->pair, i, ranges);
+	(void)points;
 	if ((!placed->rx && !placed->cgrx) ||
 	    !rql_index_key_range(&placed->key, &gpu->snapshot->segments[s], ranges, choice->covered, low, high))
 		return false;

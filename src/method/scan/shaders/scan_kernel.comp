@@ -526,8 +526,8 @@ void scan_take_row(const uint64_t item, const uint row, const bool live)
 	uint width = scan_width(head);
 	uint64_t value = scan_integer(ref, head, row) + scan_offset(ref, head, width, row);
 	value += scan_real_key(scan_widened(map)) + scan_extreme_key(map);
-	uint code = scan_code(head, width, row) + scan_translated(ref, head, width, row) + scan_probe(map, map, value, live);
-	code += scan_payload(map, row, row, 1u);
+	uint code = scan_code(head, width, row) + scan_translated(ref, head, width, row);
+	code += scan_probe(map, map, width, value, live) + scan_payload(map, row, row, 1u);
 	value += scan_u64_at(map, code, live) + uint64_t(scan_u32_at(map, code, live));
 	bool pass = scan_valid(ref, row, live) && scan_bit_at(map, code, live);
 	value += uint64_t(scan_date_part(row, row) + scan_date_trunc(row, row) + scan_quotient_32(row, row));

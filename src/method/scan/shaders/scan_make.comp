@@ -1,5 +1,5 @@
-// A join's map of COLUMNS (scan_make.c), in passes: which payloads there are, their ranks, the entries, and of a hash
-// table its keys. An invocation for each row, or place of the table; the ranks are one workgroup's.
+// A join's map of COLUMNS (scan_make.c), in passes: which payloads there are, their ranks, the
+// entries. An invocation for each row; the ranks are one workgroup's.
 //
 // Floor: the fields read once, or twice with payloads, and a place that lies anywhere. Bits are read before an atomic is
 // spent on them: keys of a fact table come many times.
@@ -10,7 +10,7 @@
 #include "primitive/shaders/words.glsl"
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint PASS = RQL_SCAN_MAKE_PUT;
-layout(constant_id = 2) const uint FORM = 0; // bytes of a payload beside bits; RQL_SCAN_MAKE_HASHED
+layout(constant_id = 2) const uint FORM = 0; // bytes of a payload beside bits, or of a hash table's entry: 8 or 16
 layout(constant_id = 3) const uint KEYS = 1;
 layout(constant_id = 4) const uint OUTPUTS = 0;
 layout(push_constant, scalar) uniform Args { rql_scan_make_args args; };
@@ -97,21 +97,30 @@ uint64_t mask_now()
 	return min(args.mask, max(uint64_t(args.least_mask), (2ul << high) - 1ul));
 }
 
-// Places have the key's place plus 1 until all are there: 0 is none, so that one atomic claims a place for its key.
+// Puts a word there where none is: 0. What was there.
+uint64_t claim(uint64_t at, uint64_t word)
+{
+	if (FORM == 8u) {
+		uint narrow = RQL_U32(args.table, at * 2ul);
+		return uint64_t(narrow != 0u ? narrow : atomicCompSwap(RQL_U32(args.table, at * 2ul), 0u, uint(word)));
+	}
+	uint64_t was = RQL_U64(args.table, at * 2ul);
+	return was != 0ul ? was : atomicCompSwap(RQL_U64(args.table, at * 2ul), 0ul, word);
+}
+
+// Words are those of column/map_layout.h, so that one atomic claims a place for its key.
 bool put_hashed(uint64_t place, uint64_t row)
 {
-	uint64_t key = args.least + place, hash = key * 0x9e3779b97f4a7c15ul, word = place + 1ul;
+	uint64_t word = place + 1ul, hash = word * 0x9e3779b97f4a7c15ul;
 	uint64_t mask = mask_now(), at = (hash ^ (hash >> 32)) & mask;
 	for (;; at = (at + 1ul) & mask) {
-		uint64_t was = RQL_U64(args.table, at * 2ul);
-		if (was == 0ul)
-			was = atomicCompSwap(RQL_U64(args.table, at * 2ul), 0ul, word);
+		uint64_t was = claim(at, word);
 		if (was == word)
 			return false;
 		if (was == 0ul)
 			break;
 	}
-	RQL_U32(args.table, at * 4ul + 2ul) = found_of(row);
+	RQL_U32(args.table, FORM == 8u ? at * 2ul + 1ul : at * 4ul + 2ul) = found_of(row);
 	return true;
 }
 
@@ -125,11 +134,11 @@ void put(uint64_t row)
 		return;
 	}
 	atomicAdd(tally[RQL_SCAN_MAKE_KEYS], 1u);
-	bool fresh = FORM == RQL_SCAN_MAKE_HASHED ? put_hashed(place, row) : set_bit(args.table, place);
+	bool fresh = FORM >= RQL_SCAN_MAKE_HASHED ? put_hashed(place, row) : set_bit(args.table, place);
 	if (!fresh)
 		return;
 	atomicAdd(tally[RQL_SCAN_MAKE_FRESH], 1u);
-	if (FORM != RQL_SCAN_MAKE_HASHED && FORM != 0u)
+	if (FORM < RQL_SCAN_MAKE_HASHED && FORM != 0u)
 		put_payload(place, found_of(row));
 }
 
@@ -160,13 +169,6 @@ void rank()
 	}
 }
 
-void settle(uint64_t at)
-{
-	uint64_t word = RQL_U64(args.table, at * 2ul);
-	if (word != 0ul)
-		RQL_U64(args.table, at * 2ul) = args.least + word - 1ul;
-}
-
 void put_all(uint64_t row)
 {
 	uint lane = gl_LocalInvocationIndex;
@@ -189,6 +191,4 @@ void main()
 		put_all(i);
 	else if (PASS == RQL_SCAN_MAKE_MARK && i < args.room && i < RQL_U64(args.rows, 0))
 		mark(i);
-	else if (PASS == RQL_SCAN_MAKE_SETTLE && i <= args.mask)
-		settle(i);
 }

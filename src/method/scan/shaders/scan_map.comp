@@ -17,13 +17,17 @@ layout(buffer_reference, scalar, buffer_reference_align = 4) writeonly buffer Ma
 #define BITS 0u
 #define FOUND 1u
 
-// Entries of 16 bytes: the key, what is found, 0 (column/map_layout.h).
-void put_key(uvec2 key, uint found)
+// Entries: the key's word in their first half, then what is found (column/map_layout.h).
+void put_key(uvec2 word, uint found)
 {
-	uint64_t hash = packUint2x32(key) * 0x9e3779b97f4a7c15ul, at = (hash ^ (hash >> 32)) & args.mask;
-	while (atomicCompSwap(MapWord(args.to + at * 16ul + 8ul).v, 0u, found) != 0u)
+	uint64_t hash = packUint2x32(word) * 0x9e3779b97f4a7c15ul, at = (hash ^ (hash >> 32)) & args.mask;
+	uint64_t bytes = uint64_t(args.width);
+	while (atomicCompSwap(MapWord(args.to + at * bytes + bytes / 2ul).v, 0u, found) != 0u)
 		at = (at + 1ul) & args.mask;
-	MapPair(args.to + at * 16ul).v = key;
+	if (args.width == 16u)
+		MapPair(args.to + at * 16ul).v = word;
+	else
+		MapWord(args.to + at * 8ul).v = word.x;
 }
 
 // Fields of 1, 2 or 4 bytes.
@@ -44,6 +48,9 @@ void main()
 	} else if (PART == FOUND) {
 		rql_scan_map_place e = MapPlace(args.entries + i * 8ul).v;
 		put_field(e.place, e.found);
+	} else if (args.width == 8u) {
+		rql_scan_map_place e = MapPlace(args.entries + i * 8ul).v;
+		put_key(uvec2(e.place, 0u), e.found);
 	} else {
 		rql_scan_map_key e = MapKey(args.entries + i * 12ul).v;
 		put_key(uvec2(e.low, e.high), e.found);

@@ -30,16 +30,23 @@ uint scan_payload(const uint64_t table, const uint at, const uint span, const ui
 	uint word = ScanU32(byte & ~3ul).v;
 	return width == 4u ? word : bitfieldExtract(word, int(uint(byte) & 3u) * 8, int(width) * 8);
 }
-// Else: a hash table.
-uint scan_probe(const uint64_t table, const uint64_t mask, const uint64_t key, const bool live)
+// Else: a hash table, of entries of 8 or 16 bytes (column/map_layout.h).
+uvec4 scan_map_entry(const uint64_t table, const uint width, const uint64_t at)
+{
+	if (width == 16u)
+		return ScanU32x4(table + at * 16ul).v;
+	uvec2 narrow = ScanU32x2(table + at * 8ul).v;
+	return uvec4(narrow.x, 0u, narrow.y, 0u);
+}
+uint scan_probe(const uint64_t table, const uint64_t mask, const uint width, const uint64_t word, const bool live)
 {
 	if (!live)
 		return 0u;
-	uint64_t hash = key * 0x9e3779b97f4a7c15ul;
+	uint64_t hash = word * 0x9e3779b97f4a7c15ul;
 	uint64_t at = (hash ^ (hash >> 32)) & mask;
 	for (uint64_t tries = 0ul; tries <= mask; tries++) {
-		uvec4 entry = ScanU32x4(table + at * 16ul).v;
-		if (entry.z == 0u || packUint2x32(entry.xy) == key)
+		uvec4 entry = scan_map_entry(table, width, at);
+		if (entry.z == 0u || packUint2x32(entry.xy) == word)
 			return entry.z;
 		at = (at + 1ul) & mask;
 	}
