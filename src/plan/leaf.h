@@ -74,15 +74,16 @@ struct rql_subplan_map {
 rql_status rql_subplan_map(struct rql_planning *p, struct rql_rel *rel, uint32_t key_count,
                            const struct rql_scan_keys *on, struct rql_subplan_map *out, bool *found,
                            const char **how, struct rql_error *err) RQL_MUST_CHECK;
-/* cpu_ns: what the CPU takes for as much. *found false: the CPU is to do it. Fails only for memory and interruption. */
+/* cpu_ns: what the CPU or the host takes for as much; 0: nobody knows. *found false: they are to do it. Fails only for
+ * memory and interruption. */
 rql_status rql_subplan_make(struct rql_planning *p, struct rql_rel *rel, uint32_t key_count,
                             const struct rql_scan_keys *on, double cpu_ns, struct rql_subplan_map *out, bool *found,
                             const char **how) RQL_MUST_CHECK;
 /* The rows of rel whose keys such a map would get, as a sample says; less than 0: there would be none. Nothing is run. */
 rql_status rql_subplan_expect(struct rql_planning *p, struct rql_rel *rel, uint32_t key_count, double *rows,
                               struct rql_error *err) RQL_MUST_CHECK;
-/* Is there a GPU that might make a map? */
-bool rql_subplan_has_gpu(const struct rql_planning *p);
+/* Might a GPU make a map for this plan? */
+bool rql_subplan_may_make(struct rql_planning *p);
 void rql_subplan_map_free(struct rql_subplan_map *map);
 /* Is there a columns structure of the table that could serve a sub-plan? */
 bool rql_subplan_has_columns(const struct rql_planning *p, const struct rql_table_ref *table);
