@@ -138,7 +138,7 @@ struct rql_port {
 	uint64_t map_rows, map_nulls;
 	bool map_twice;
 	uint32_t map_number_count; /* 0: there are no payloads */
-	uint32_t *map_numbers;
+	uint64_t *map_numbers;
 	/* GROUPS; of a batch group_count is its rows. All in the arena of the run. */
 	uint64_t group_count; /* groups with at least one row; without group keys exactly 1, also over nothing */
 	uint32_t **keys;      /* [group key][group]: key code; NULL of a wide key */

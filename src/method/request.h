@@ -461,25 +461,27 @@ static inline uint64_t rql_map_places(const struct rql_map_keys *k)
 {
 	return k->count > 1 ? (k->span[0] - 1) * k->pair.second_span + k->span[1] : k->span[0];
 }
-/* Fields that the column can have, with NULL's; 0: more than there may be numbers. The number of a row's payload is the sum
- * of its fields, each times the fields of the columns before. */
+/* Numbers that payloads may have: the number of a row's payload is the sum of its fields, each times the fields of the
+ * columns before. Those that there are become ranks: up to RQL_KEYED_GROUPS by bits, more by a hash table. */
+#define RQL_MAP_NUMBERS (UINT64_C(1) << 62)
+/* Fields that the column can have, with NULL's; 0: more than there may be numbers, or it is no column of numbers. */
 static inline uint64_t rql_map_fields(const struct rql_store_column *c)
 {
 	const rql_int128 values = c->kind == RQL_STORE_CODED     ? c->dimension->count
 	                          : c->kind == RQL_STORE_INTEGER ? c->greatest - c->least + 1
-	                                                         : (rql_int128)RQL_KEYED_GROUPS;
-	return values >= 0 && values < (rql_int128)RQL_KEYED_GROUPS ? (uint64_t)values + 1 : 0;
+	                                                         : (rql_int128)RQL_MAP_NUMBERS;
+	return values >= 0 && values < (rql_int128)RQL_MAP_NUMBERS && !c->low ? (uint64_t)values + 1 : 0;
 }
-/* Numbers of all columns behind the keys; 1: there are none; 0: they are more than RQL_KEYED_GROUPS. */
+/* Numbers of all columns behind the keys; 1: there are none; 0: they are more than there may be. */
 static inline uint64_t rql_map_numbers(const struct rql_store_snapshot *form, uint32_t keys)
 {
 	uint64_t numbers = 1;
-	for (uint32_t c = keys; c < form->column_count && numbers; c++) {
-		numbers *= rql_map_fields(&form->columns[c]);
-		numbers = numbers <= RQL_KEYED_GROUPS ? numbers : 0;
-	}
+	for (uint32_t c = keys; c < form->column_count && numbers; c++)
+		if (__builtin_mul_overflow(numbers, rql_map_fields(&form->columns[c]), &numbers) || numbers > RQL_MAP_NUMBERS)
+			numbers = 0;
 	return numbers;
 }
+#define RQL_MAP_NO_NUMBERS "what belongs to the keys is no number, or may have more than 2^62 values together"
 
 struct rql_request {
 	/* Of what it is asked: one of them. */

@@ -22,7 +22,7 @@
 #include "plan/leaf.h"
 
 #define RQL_JOIN_RELATIONS (RQL_BLOCK_MAX_TABLES + RQL_BLOCK_MAX_SIDES)
-#define RQL_JOIN_KEYS 4u /* equalities that make one key */
+#define RQL_JOIN_KEYS 4u /* equalities that make one key, or one and conditions beside it */
 
 /* Rows of one table, or of what lies below, filtered: of a side, too. Outputs are over its columns as COLUMNs of table 0. */
 struct rql_join_relation {
@@ -57,6 +57,7 @@ struct rql_join_relation {
 struct rql_join_key {
 	struct rql_expr *outer, *inner; /* over the two relations' own columns */
 	bool null_safe;
+	double values; /* on the side that has more; 0: it was not asked for */
 	uint32_t outer_output, inner_output; /* in their relations' outputs */
 };
 /* Beyond the keys: two rows are a match only where outer <test> inner. */
@@ -192,6 +193,8 @@ bool rql_join_wants_raster(const struct rql_settings *settings);
 rql_status rql_join_leaf_prepare(struct rql_join_graph *g, struct rql_device *device, const struct rql_request *request,
                             const struct rql_method **method, struct rql_prepared **out) RQL_MUST_CHECK;
 void rql_join_drop_source(struct rql_columns_source *source);
+/* Those of groups and unions below that nothing has read. */
+void rql_join_drop_sources(struct rql_join_graph *g);
 rql_status rql_join_open_union(struct rql_join_graph *first, struct rql_device *device,
                                struct rql_columns_source *out) RQL_MUST_CHECK;
 /* What is known of an output of a request for rows, as a column of a form. It has no halves, but for `halves`: then the

@@ -3,6 +3,11 @@
 
 #include "plan/join.h"
 
+/* Numbers of a key that is made of several columns, and of each of these. */
+#define NUMBERS_MOST ((rql_int128)1 << 62)
+#define PART_MOST ((rql_int128)UINT32_MAX)
+/* Pairs of rows that are found by some keys, and tested by the others, for each row of both sides. */
+#define ROWS_TESTED 64.0
 
 static rql_status out_of_memory(struct rql_join_graph *g)
 {
@@ -145,24 +150,35 @@ static bool same_codes(const struct key_side *a, const struct key_side *b)
 	return a->column.of.dimension->values.data == b->column.of.dimension->values.data;
 }
 
+/* Numbers that a key has on both sides, from *least on; more than PART_MOST: it is no part of a number. */
+static rql_int128 numbers_of(const struct key_side *outer, const struct key_side *inner, bool null_safe,
+                             rql_int128 *least)
+{
+	const struct rql_store_column *a = &outer->column.of, *b = &inner->column.of;
+	const rql_int128 greatest = a->greatest > b->greatest ? a->greatest : b->greatest;
+	*least = 0;
+	if (a->kind == RQL_STORE_CODED)
+		return (rql_int128)a->dimension->count + 1 + null_safe;
+	*least = a->least < b->least ? a->least : b->least;
+	return a->low || b->low || a->kind == RQL_STORE_REAL || *least < INT64_MIN || greatest > INT64_MAX
+	           ? PART_MOST + 1
+	           : greatest - *least + 1 + null_safe;
+}
+
 /* Both sides' parts: numbers below *count that are equal where the values are. */
 static rql_status make_parts(struct rql_join_graph *g, struct key_side *outer, struct key_side *inner, bool null_safe,
                              uint32_t *count)
 {
 	struct key_side *sides[] = {outer, inner};
-	struct rql_store_column *a = &outer->column.of, *b = &inner->column.of;
-	rql_int128 least = a->least < b->least ? a->least : b->least;
-	rql_int128 greatest = a->greatest > b->greatest ? a->greatest : b->greatest, numbers = greatest - least + 1;
+	const struct rql_store_column *a = &outer->column.of;
 	const bool coded = a->kind == RQL_STORE_CODED;
-	if (coded)
-		numbers = (rql_int128)a->dimension->count + 1;
-	numbers += null_safe;
-	if (numbers > UINT32_MAX || least < INT64_MIN || greatest > INT64_MAX)
+	rql_int128 least, numbers = numbers_of(outer, inner, null_safe, &least);
+	if (numbers > PART_MOST)
 		return refuse(g, "a key of several columns, or of which NULL is one, has a range of more than 2^32");
 	*count = (uint32_t)numbers;
 	for (uint32_t s = 0; s < 2; s++)
 		sides[s]->part = (struct rql_group_key){.source = sides[s]->r->request.outputs[sides[s]->output].source,
-		                                        .least = coded ? 0 : (int64_t)least,
+		                                        .least = (int64_t)least,
 		                                        .key_count = *count,
 		                                        .null_key = null_safe ? *count - 1 : RQL_NONE};
 	if (!coded)
@@ -251,27 +267,160 @@ static rql_status put_halves(struct rql_join_graph *g, const struct key_side sid
 	return RQL_OK;
 }
 
+/* Keys that are tested beside the one that rows are found by; NULL: there is no room for one more. */
+static struct rql_join_test_of *add_condition(struct rql_join_step *step, const struct rql_join_key *key)
+{
+	if (step->condition_count == RQL_PAIR_CONDITIONS)
+		return NULL;
+	struct rql_join_test_of *c = &step->conditions[step->condition_count++];
+	*c = (struct rql_join_test_of){.test = RQL_PAIR_EQ,
+	                               .null_safe = key->null_safe,
+	                               .relation = step->owner,
+	                               .outer = key->outer,
+	                               .inner = key->inner,
+	                               .outer_output = key->outer_output,
+	                               .inner_output = key->inner_output};
+	return c;
+}
+
+static rql_status no_more_conditions(struct rql_join_graph *g)
+{
+	return refuse(g, "keys that make no one number, beside other conditions: more than 4 are to be tested");
+}
+
+static rql_status add_half(struct rql_join_graph *g, struct rql_join_step *step, const struct rql_join_key *key,
+                           const struct key_side sides[2], enum rql_half half)
+{
+	struct rql_join_test_of *c = add_condition(step, key);
+	return c ? put_halves(g, sides, half, (uint32_t *const[]){&c->outer_column, &c->inner_column})
+	         : no_more_conditions(g);
+}
+
+static rql_status check_halves(struct rql_join_graph *g, const struct rql_join_key *key, const struct key_side sides[2])
+{
+	const struct rql_output *of[] = {&sides[0].r->request.outputs[sides[0].output],
+	                                 &sides[1].r->request.outputs[sides[1].output]};
+	if (key->null_safe)
+		return refuse(g, "a sum that may take more than 64 bits has to tell NULL from others");
+	return rql_type_equal(of[0]->type, of[1]->type) && sides[0].column.of.kind == RQL_STORE_INTEGER &&
+	               sides[1].column.of.kind == RQL_STORE_INTEGER
+	           ? RQL_OK
+	           : refuse(g, "the types of a key's two sides differ");
+}
+
 /* Numbers that are two columns on a side: the lower halves are the key, which few others share, and the upper ones have
  * to be the same. */
 static rql_status bind_halves_key(struct rql_join_graph *g, struct rql_join_step *step,
                                   struct key_side sides[2][RQL_JOIN_KEYS], uint32_t *const columns[2])
 {
 	const struct key_side key[2] = {sides[0][0], sides[1][0]};
-	const struct rql_output *of[] = {&key[0].r->request.outputs[key[0].output], &key[1].r->request.outputs[key[1].output]};
-	if (step->key_count > 1 || step->keys[0].null_safe || step->mark || step->not_in)
-		return refuse(g, "a sum that may take more than 64 bits is one of several keys, or has to tell NULL from others");
-	if (step->condition_count == RQL_PAIR_CONDITIONS)
-		return refuse(g, "a sum that may take more than 64 bits is a key beside 4 conditions");
-	if (!rql_type_equal(of[0]->type, of[1]->type) || key[0].column.of.kind != RQL_STORE_INTEGER ||
-	    key[1].column.of.kind != RQL_STORE_INTEGER)
-		return refuse(g, "the types of a key's two sides differ");
-	struct rql_join_test_of *upper = &step->conditions[step->condition_count++];
-	*upper = (struct rql_join_test_of){.test = RQL_PAIR_EQ,
-	                                   .relation = step->owner,
-	                                   .outer = step->keys[0].outer,
-	                                   .inner = step->keys[0].inner};
-	RQL_TRY(put_halves(g, key, RQL_HALF_UPPER, (uint32_t *const[]){&upper->outer_column, &upper->inner_column}));
+	if (step->mark || step->not_in)
+		return refuse(g, "a sum that may take more than 64 bits has to tell NULL from others");
+	RQL_TRY(check_halves(g, &step->keys[0], key));
+	RQL_TRY(add_half(g, step, &step->keys[0], key, RQL_HALF_UPPER));
 	return put_halves(g, key, RQL_HALF_LOWER, columns);
+}
+
+/* ---- several keys ---- */
+
+static rql_status bind_condition(struct rql_join_graph *g, struct rql_join_step *step, struct rql_join_test_of *c);
+
+static bool may_be_null(const struct key_side *s)
+{
+	return s->column.nullable || (s->column.of.dimension && s->column.of.dimension->has_null);
+}
+
+static bool is_halved(struct key_side sides[2][RQL_JOIN_KEYS], uint32_t k)
+{
+	return sides[0][k].column.of.low || sides[1][k].column.of.low;
+}
+
+/* A bit for each key that rows are found by: the one with the most values, and others as far as all make one number. */
+static uint32_t choose_parts(const struct rql_join_step *step, struct key_side sides[2][RQL_JOIN_KEYS])
+{
+	rql_int128 numbers[RQL_JOIN_KEYS], least, product;
+	uint32_t best = RQL_NONE, parts;
+	for (uint32_t k = 0; k < step->key_count; k++) {
+		numbers[k] = numbers_of(&sides[0][k], &sides[1][k], step->keys[k].null_safe, &least);
+		if (step->keys[k].null_safe && numbers[k] > PART_MOST) /* has no field for NULL */
+			continue;
+		best = best == RQL_NONE || step->keys[k].values > step->keys[best].values ? k : best;
+	}
+	best = best == RQL_NONE ? 0 : best;
+	parts = 1u << best;
+	product = numbers[best] > PART_MOST ? NUMBERS_MOST + 1 : numbers[best]; /* nothing goes beside it */
+	for (uint32_t k = 0; k < step->key_count; k++)
+		if (k != best && numbers[k] <= PART_MOST && product * numbers[k] <= NUMBERS_MOST) {
+			product *= numbers[k];
+			parts |= 1u << k;
+		}
+	return parts;
+}
+
+/* Rows with one part of their keys in common are tested one by one: it is not worth to begin where these are many. */
+static bool finds_few(const struct rql_join_graph *g, const struct rql_join_step *step, uint32_t parts)
+{
+	const double rows[] = {g->relations[step->owner].rows, g->relations[step->relation].rows};
+	double values = 1;
+	for (uint32_t k = 0; k < step->key_count; k++)
+		values *= parts >> k & 1 && step->keys[k].values > 1 ? step->keys[k].values : 1;
+	return rows[0] * rows[1] / values <= ROWS_TESTED * (rows[0] + rows[1]);
+}
+
+static rql_status bind_apart(struct rql_join_graph *g, struct rql_join_step *step, const struct rql_join_key *key,
+                             const struct key_side sides[2])
+{
+	if (sides[0].column.of.low || sides[1].column.of.low) {
+		RQL_TRY(check_halves(g, key, sides));
+		RQL_TRY(add_half(g, step, key, sides, RQL_HALF_UPPER));
+		return add_half(g, step, key, sides, RQL_HALF_LOWER);
+	}
+	struct rql_join_test_of *c = add_condition(step, key);
+	return c ? bind_condition(g, step, c) : no_more_conditions(g);
+}
+
+/* Keys that make no number with the others become conditions: rows that the others find have to be equal in them. */
+static rql_status set_apart(struct rql_join_graph *g, struct rql_join_step *step,
+                            struct key_side sides[2][RQL_JOIN_KEYS])
+{
+	const uint32_t n = step->key_count, parts = choose_parts(step, sides);
+	if (n == 1 || parts == (1u << n) - 1)
+		return RQL_OK;
+	if (!finds_few(g, step, parts))
+		return refuse(g, "the columns of a key have more than 2^62 combinations, and none has enough values alone");
+	step->key_count = 0;
+	for (uint32_t k = 0; k < n; k++) {
+		if (!(parts >> k & 1)) {
+			RQL_TRY(bind_apart(g, step, &step->keys[k], (const struct key_side[]){sides[0][k], sides[1][k]}));
+			continue;
+		}
+		step->keys[step->key_count] = step->keys[k];
+		for (uint32_t s = 0; s < 2; s++)
+			sides[s][step->key_count] = sides[s][k];
+		step->key_count++;
+	}
+	return RQL_OK;
+}
+
+/* What is known of all keys. */
+static rql_status describe_keys(struct rql_join_graph *g, struct rql_join_step *step,
+                                struct key_side sides[2][RQL_JOIN_KEYS])
+{
+	struct rql_join_relation *of[] = {&g->relations[step->owner], &g->relations[step->relation]};
+	bool nullable = g->relations[step->owner].side; /* of which some rows have no match */
+	for (uint32_t k = 0; k < step->key_count; k++) {
+		for (uint32_t s = 0; s < 2; s++) {
+			sides[s][k] = (struct key_side){
+				.r = of[s], .output = s ? step->keys[k].inner_output : step->keys[k].outer_output};
+			RQL_TRY(rql_join_describe_any(g, &of[s]->request, sides[s][k].output, &sides[s][k].column));
+			nullable |= sides[s][k].column.nullable;
+			if (rql_join_can_fail(&of[s]->request, &of[s]->request.outputs[sides[s][k].output].source))
+				return refuse(g, "a key can raise an error in some row");
+		}
+		step->keys[k].null_safe &= step->mark || may_be_null(&sides[0][k]) || may_be_null(&sides[1][k]);
+	}
+	step->not_in = step->not_in && nullable;
+	return RQL_OK;
 }
 
 static rql_status bind_key(struct rql_join_graph *g, struct rql_join_step *step)
@@ -279,25 +428,12 @@ static rql_status bind_key(struct rql_join_graph *g, struct rql_join_step *step)
 	struct key_side sides[2][RQL_JOIN_KEYS];
 	struct rql_group_key *parts[2];
 	struct rql_join_relation *of[] = {&g->relations[step->owner], &g->relations[step->relation]};
-	uint32_t *columns[] = {&step->outer_column, &step->inner_column}, n = step->key_count;
-	bool nullable = g->relations[step->owner].side; /* of which some rows have no match */
-	bool halves = false;
+	uint32_t *columns[] = {&step->outer_column, &step->inner_column};
 	rql_int128 numbers = 1;
-	for (uint32_t s = 0; s < 2; s++) {
-		if (!(parts[s] = RQL_NEW_ARRAY(g->p->arena, struct rql_group_key, n)))
-			return out_of_memory(g);
-		for (uint32_t k = 0; k < n; k++) {
-			sides[s][k] = (struct key_side){
-				.r = of[s], .output = s ? step->keys[k].inner_output : step->keys[k].outer_output};
-			RQL_TRY(rql_join_describe_any(g, &of[s]->request, sides[s][k].output, &sides[s][k].column));
-			halves |= sides[s][k].column.of.low != 0;
-			nullable |= sides[s][k].column.nullable;
-			if (rql_join_can_fail(&of[s]->request, &of[s]->request.outputs[sides[s][k].output].source))
-				return refuse(g, "a key can raise an error in some row");
-		}
-	}
-	step->not_in = step->not_in && nullable;
-	if (halves)
+	RQL_TRY(describe_keys(g, step, sides));
+	RQL_TRY(set_apart(g, step, sides));
+	const uint32_t n = step->key_count;
+	if (is_halved(sides, 0))
 		return bind_halves_key(g, step, sides, columns);
 	for (uint32_t k = 0; k < n; k++) {
 		struct rql_store_column *a = &sides[0][k].column.of, *b = &sides[1][k].column.of;
@@ -306,6 +442,9 @@ static rql_status bind_key(struct rql_join_graph *g, struct rql_join_step *step)
 		if (a->kind == RQL_STORE_REAL)
 			return bind_real_key(g, step, sides, columns);
 	}
+	for (uint32_t s = 0; s < 2; s++)
+		if (!(parts[s] = RQL_NEW_ARRAY(g->p->arena, struct rql_group_key, n)))
+			return out_of_memory(g);
 	if (n == 1 && !step->keys[0].null_safe && share_column(&sides[0][0], &sides[1][0])) {
 		for (uint32_t s = 0; s < 2; s++) {
 			struct rql_output as_it_is = of[s]->request.outputs[sides[s][0].output];
@@ -316,9 +455,7 @@ static rql_status bind_key(struct rql_join_graph *g, struct rql_join_step *step)
 	for (uint32_t k = 0; k < n; k++) {
 		uint32_t count = 1;
 		RQL_TRY(make_parts(g, &sides[0][k], &sides[1][k], step->keys[k].null_safe, &count));
-		numbers *= count;
-		if (numbers > (rql_int128)1 << 62)
-			return refuse(g, "the columns of a key have more than 2^62 combinations");
+		numbers *= count; /* NUMBERS_MOST at most (choose_parts) */
 		parts[0][k] = sides[0][k].part;
 		parts[1][k] = sides[1][k].part;
 	}
@@ -382,11 +519,6 @@ static rql_status put_ranks(struct rql_join_graph *g, struct key_side sides[2], 
 		RQL_TRY(put_key(g, &sides[s], &output, columns[s]));
 	}
 	return RQL_OK;
-}
-
-static bool may_be_null(const struct key_side *s)
-{
-	return s->column.nullable || (s->column.of.dimension && s->column.of.dimension->has_null);
 }
 
 /* NULL has a field of its own on both sides. */

@@ -765,7 +765,7 @@ static rql_status open_below(struct rql_join_graph *g, struct rql_join_relation 
 	return RQL_OK;
 }
 
-static void drop_sources(struct rql_join_graph *g)
+void rql_join_drop_sources(struct rql_join_graph *g)
 {
 	for (uint32_t r = 0; r < g->relation_count; r++) {
 		struct rql_join_relation *relation = &g->relations[r];
@@ -774,7 +774,7 @@ static void drop_sources(struct rql_join_graph *g)
 		rql_join_drop_source(&relation->source);
 		relation->structure = NULL;
 		for (struct rql_join_graph *below = relation->groups; below; below = below->next)
-			drop_sources(below);
+			rql_join_drop_sources(below);
 	}
 }
 
@@ -797,7 +797,7 @@ rql_status rql_join_try_device(struct rql_join_graph *g, struct rql_device *devi
 		status = fill_leaf(g, &bound, leaf);
 	}
 	rql_join_drop_source(&from);
-	drop_sources(g);
+	rql_join_drop_sources(g);
 	if (status != RQL_OK)
 		rql_leaf_clear(leaf);
 	return status;

@@ -121,15 +121,18 @@ static double values_of(struct rql_join_graph *g, struct rql_join_relation *r, c
 
 /* Of a key of one column the side with more values has those of the other. How many combinations of several there are, no
  * side tells once it has fewer rows: the smaller side's are then its rows, as of a key that comes once. */
-static double key_values(struct rql_join_graph *g, const struct rql_join_edge *edge)
+static double key_values(struct rql_join_graph *g, struct rql_join_edge *edge)
 {
 	struct rql_join_relation *of[] = {&g->relations[edge->a], &g->relations[edge->b]};
 	double values[2] = {1, 1};
 	bool capped[2];
 	for (uint32_t s = 0; s < 2; s++) {
 		const double rows = of[s]->groups ? of[s]->source.rows : (double)of[s]->structure->snapshot->rows;
-		for (uint32_t k = 0; k < edge->key_count; k++)
-			values[s] *= values_of(g, of[s], s ? edge->keys[k].inner : edge->keys[k].outer);
+		for (uint32_t k = 0; k < edge->key_count; k++) {
+			const double one = values_of(g, of[s], s ? edge->keys[k].inner : edge->keys[k].outer);
+			edge->keys[k].values = s ? fmax(edge->keys[k].values, one) : one;
+			values[s] *= one;
+		}
 		capped[s] = edge->key_count > 1 && values[s] > rows;
 		values[s] = fmax(1, fmin(values[s], rows));
 	}

@@ -450,9 +450,8 @@ rql_status rql_leaf_look_below(struct rql_planning *p, const struct rql_rel *rel
 	return status;
 }
 
-/* rel as one leaf over what takes a table's place below it. rows NULL: groups and aggregates. */
-static rql_status choose_over(struct rql_planning *p, const struct rql_rel *rel, const struct rql_block *block,
-                              const struct rql_rows_block *rows, bool *found)
+rql_status rql_leaf_choose_over(struct rql_planning *p, const struct rql_rel *rel, const struct rql_block *block,
+                                const struct rql_rows_block *rows, bool *found)
 {
 	struct rql_leaf leaf = {0};
 	const uint32_t first_candidate = p->nodes->candidate_count;
@@ -479,7 +478,8 @@ static rql_status choose_over_groups(struct rql_planning *p, const struct rql_re
 	rql_status status = rql_block_make_over(p->arena, rel, &block, &why);
 	if (status != RQL_OK)
 		return rql_planning_swallow(p, status, &why, RQL_REASON_UNRELATED, NULL);
-	return choose_over(p, rel, block, NULL, found);
+	RQL_TRY(rql_leaf_choose_over(p, rel, block, NULL, found));
+	return *found ? RQL_OK : rql_leaf_choose_wide(p, rel, block, found);
 }
 
 static bool has_union_below(const struct rql_rel *rel)
@@ -504,7 +504,7 @@ rql_status rql_leaf_choose_rows_over(struct rql_planning *p, const struct rql_re
 	rows->is_result = rel == p->nodes->root;
 	if (rows->limit == UINT64_MAX || !rows->order_count) /* without an order the first input's rows are the first */
 		return RQL_OK;
-	return choose_over(p, rel, rows->block, rows, found);
+	return rql_leaf_choose_over(p, rel, rows->block, rows, found);
 }
 
 /* Another aggregate below has reasons of its own. */

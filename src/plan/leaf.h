@@ -74,15 +74,16 @@ struct rql_subplan_map {
 rql_status rql_subplan_map(struct rql_planning *p, struct rql_rel *rel, uint32_t key_count,
                            const struct rql_scan_keys *on, struct rql_subplan_map *out, bool *found,
                            const char **how, struct rql_error *err) RQL_MUST_CHECK;
-/* cpu_ns: what the CPU takes for as much. *found false: the CPU is to do it. Fails only for memory and interruption. */
+/* cpu_ns: what the CPU or the host takes for as much; 0: nobody knows. *found false: they are to do it. Fails only for
+ * memory and interruption. */
 rql_status rql_subplan_make(struct rql_planning *p, struct rql_rel *rel, uint32_t key_count,
                             const struct rql_scan_keys *on, double cpu_ns, struct rql_subplan_map *out, bool *found,
                             const char **how) RQL_MUST_CHECK;
 /* The rows of rel whose keys such a map would get, as a sample says; less than 0: there would be none. Nothing is run. */
 rql_status rql_subplan_expect(struct rql_planning *p, struct rql_rel *rel, uint32_t key_count, double *rows,
                               struct rql_error *err) RQL_MUST_CHECK;
-/* Is there a GPU that might make a map? */
-bool rql_subplan_has_gpu(const struct rql_planning *p);
+/* Might a GPU make a map for this plan? */
+bool rql_subplan_may_make(struct rql_planning *p);
 void rql_subplan_map_free(struct rql_subplan_map *map);
 /* Is there a columns structure of the table that could serve a sub-plan? */
 bool rql_subplan_has_columns(const struct rql_planning *p, const struct rql_table_ref *table);
@@ -126,12 +127,21 @@ rql_status rql_scan_leaf_try_rows(struct rql_planning *p, const struct rql_rows_
  * interruption fail. */
 rql_status rql_join_leaf_try(struct rql_planning *p, const struct rql_block *block, const struct rql_rows_block *rows,
                              struct rql_leaf *best) RQL_MUST_CHECK;
+/* leaf.c: rel as one leaf over what takes a table's place below it. rows NULL: groups and aggregates. */
+rql_status rql_leaf_choose_over(struct rql_planning *p, const struct rql_rel *rel, const struct rql_block *block,
+                                const struct rql_rows_block *rows, bool *found) RQL_MUST_CHECK;
+/* wide_leaf.c: the same where an aggregate of sums beyond 64 bits was in the way. */
+rql_status rql_leaf_choose_wide(struct rql_planning *p, const struct rql_rel *rel, const struct rql_block *block,
+                                bool *found) RQL_MUST_CHECK;
 /* leaf.c: the first rows of an order over a union below. */
 rql_status rql_leaf_choose_rows_over(struct rql_planning *p, const struct rql_rel *rel, bool *found) RQL_MUST_CHECK;
 /* scan_distinct_leaf.c: an aggregate with several COUNT(DISTINCT) as several leaves: *found, and rel is what puts them
  * together. */
 rql_status rql_leaf_choose_distincts(struct rql_planning *p, const struct rql_rel *rel, bool *found) RQL_MUST_CHECK;
 bool rql_block_counts_several(const struct rql_block *block);
+/* An aggregate that counts one argument DISTINCT as one over groups by it, too. NULL: it cannot be said so, or out of
+ * memory. */
+struct rql_rel *rql_distinct_levels(struct rql_arena *arena, const struct rql_rel *rel);
 /* The leaf counts DISTINCT values, whose groups the host would put together: takes one that groups twice on a GPU in its
  * place where that is cheaper, or the session names the unit. */
 rql_status rql_leaf_distinct_over_groups(struct rql_planning *p, const struct rql_rel *rel,

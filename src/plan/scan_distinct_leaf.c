@@ -307,8 +307,8 @@ static bool fill_levels(struct rql_arena *arena, const struct rql_rel *rel, cons
 	return true;
 }
 
-/* NULL: it cannot be said so, or out of memory. Over no rows at all a sum of counts would be NULL. */
-static struct rql_rel *two_levels(struct rql_arena *arena, const struct rql_rel *rel)
+/* Over no rows at all a sum of counts would be NULL. */
+struct rql_rel *rql_distinct_levels(struct rql_arena *arena, const struct rql_rel *rel)
 {
 	const struct rql_expr *counted = NULL;
 	for (uint32_t i = rel->group_count; i < rel->expr_count; i++) {
@@ -330,7 +330,7 @@ rql_status rql_leaf_distinct_over_groups(struct rql_planning *p, const struct rq
 	struct rql_error why = {0};
 	struct rql_leaf other = {0};
 	struct rql_block *block;
-	const struct rql_rel *above = rel->kind == RQL_REL_AGGREGATE ? two_levels(p->arena, rel) : NULL;
+	const struct rql_rel *above = rel->kind == RQL_REL_AGGREGATE ? rql_distinct_levels(p->arena, rel) : NULL;
 	if (!above)
 		return RQL_OK;
 	rql_status status = rql_block_make_over(p->arena, above, &block, &why);

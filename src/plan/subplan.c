@@ -209,20 +209,43 @@ static double map_ns(const struct rql_planning *p, const struct rql_leaf *leaf)
 	return rql_leaf_price(leaf) + leaf->cost.cells * MAP_KEY_NS / threads;
 }
 
+/* What the rows of rel would take, and a key of each put into a map; 0: nobody knows. Nothing is run. */
+static rql_status price_rows(struct rql_planning *p, const struct rql_rel *rel, double *ns, struct rql_error *err)
+{
+	const double threads = rql_pool_threads(p->ctx->devices->device[0].pool);
+	struct subplan s;
+	bool covered = false;
+	*ns = 0;
+	RQL_TRY(open_subplan(&s, p, rel, err));
+	rql_status status = rql_planning_cover(&s.planning, rel, &covered);
+	if (status == RQL_OK && covered && s.nodes.leaf_count)
+		status = rql_planning_decide(&s.planning);
+	*ns = s.plan.kind == RQL_PLAN_METHOD ? s.plan.estimated_ns : s.plan.host_estimated_ns;
+	if (*ns > 0 && s.nodes.tree)
+		*ns += s.nodes.tree->rows * MAP_KEY_NS / threads;
+	close_subplan(&s);
+	return status;
+}
+
 rql_status rql_subplan_map(struct rql_planning *p, struct rql_rel *rel, uint32_t key_count,
                            const struct rql_scan_keys *on, struct rql_subplan_map *out, bool *found,
                            const char **how, struct rql_error *err)
 {
+	const bool reads = rql_subplan_reads_columns(p, rel);
 	struct subplan s;
 	bool chosen = false;
+	double ns = 0;
 	*found = false;
 	*out = (struct rql_subplan_map){0};
 	RQL_TRY(open_subplan(&s, p, rel, err));
-	rql_status status = rql_subplan_reads_columns(p, rel) ? plan_map(&s.planning, rel, key_count, &chosen) : RQL_OK;
-	if (chosen && on)
-		status = rql_subplan_make(p, rel, key_count, on, map_ns(p, &s.nodes.leaves[0]), out, found, how);
-	else if (on && rql_subplan_has_gpu(p))
-		out->no_gpu = "no one pass gives its keys beside numbers of values";
+	rql_status status = reads ? plan_map(&s.planning, rel, key_count, &chosen) : RQL_OK;
+	const bool makes = reads && on && rql_subplan_may_make(p);
+	if (chosen)
+		ns = map_ns(p, &s.nodes.leaves[0]);
+	else if (status == RQL_OK && makes)
+		status = price_rows(p, rel, &ns, err);
+	if (status == RQL_OK && makes)
+		status = rql_subplan_make(p, rel, key_count, on, ns, out, found, how);
 	if (status == RQL_OK && chosen && !*found) {
 		status = run_map(&s.planning, out, found);
 		*how = *found ? describe(p, &s.planning, true) : *how;

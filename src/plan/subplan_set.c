@@ -3,11 +3,12 @@
  * nothing but what the payloads stand for. The map lies on that device from then on, for the scan that joins with it.
  *
  * Keys are one or two columns: integers on both sides, or codes of a dictionary on either one, which a table makes the
- * other side's. Outputs of more than 2^20 combinations are the CPU's (subplan.c). Who else makes the map says why no GPU
- * does. */
+ * other side's. Outputs are integers and codes, with up to 2^62 combinations by their ranges. Who else makes the map
+ * says why no GPU does. */
 
 #include <math.h>
 
+#include "bind/block/price_host.h"
 #include "bind/star/scan_key_codes.h"
 #include "column/map_layout.h"
 #include "plan/await.h"
@@ -27,7 +28,7 @@ struct setting {
 	struct rql_rows_block *rows;
 	const struct rql_scan_keys *on;
 	uint32_t key_count;
-	double cpu_ns;
+	double cpu_ns; /* 0: nobody knows */
 	bool no_nulls; /* rows without a key are none of them */
 	struct rql_leaf best; /* of one request on one device; the others are cleared */
 	const struct rql_store_snapshot *form; /* of the rows that it reads: the best leaf's */
@@ -113,13 +114,15 @@ static rql_status lay_keys(struct setting *s, const struct rql_columns_source *r
 	*out = (struct rql_map_keys){.count = s->key_count, .pair = s->on->pair};
 	for (uint32_t k = 0; k < s->key_count && !*why; k++) {
 		const struct rql_store_column *from = &rows->form->columns[k];
-		if (from->kind == RQL_STORE_CODED || to[k]->kind == RQL_STORE_CODED)
+		if (from->low)
+			*why = "a key may take more than 64 bits";
+		else if (from->kind == RQL_STORE_CODED || to[k]->kind == RQL_STORE_CODED)
 			RQL_TRY(translate(s, from, to[k], k, out, why));
 		else if (!common_range(from, to[k], &out->least[k], &out->span[k]))
 			*why = "no integer is a key on both sides";
 	}
 	if (!numbers)
-		*why = "what belongs to the keys may have more than 2^20 values";
+		*why = RQL_MAP_NO_NUMBERS;
 	if (*why)
 		return RQL_OK;
 	const uint32_t width = rows->form->column_count > s->key_count ? rql_map_width(numbers) : 0;
@@ -166,6 +169,7 @@ static rql_status prepare(struct setting *s, struct rql_device *device, struct r
 	if (status == RQL_OK)
 		status = prepare_over(g, s, device, &keys, out, form);
 	rql_join_drop_source(&keys);
+	rql_join_drop_sources(g);
 	return status;
 }
 
@@ -176,7 +180,11 @@ static double against_ns(const struct setting *s, const struct rql_leaf *leaf)
 	const struct rql_settings *settings = s->p->ctx->settings;
 	const struct rql_profile *profile = &leaf->device->profile;
 	const bool is_there = settings->unit_forced || settings->only || (leaf->cost.placed_bytes && !leaf->cost.missing_bytes);
-	return s->cpu_ns + (is_there ? profile->submit_ns + s->sent_bytes / profile->upload_gbps : 0);
+	const struct rql_profile *cpu = &s->p->ctx->devices->device[0].profile;
+	const double of_host = cpu->host_statement_ns + leaf->cost.cells * s->rows->block->column_count *
+	                                                    cpu->host_value_ns * RQL_HOST_INNER_VALUE;
+	const double sent = is_there ? profile->submit_ns + s->sent_bytes / profile->upload_gbps : 0;
+	return (s->cpu_ns > 0 ? s->cpu_ns : of_host) + sent;
 }
 
 static bool lose(struct setting *s, const char *why)
@@ -252,21 +260,40 @@ static void put_value(const struct rql_store_column *column, uint64_t field, str
 	rql_column_put(to, i, &value);
 }
 
+/* Values of so many payloads are made by one thread: whole words of validity. */
+#define VALUES_AT_ONCE 16384u
+
+struct making_values {
+	const struct rql_store_column *column;
+	uint64_t stride, fields;
+	const struct rql_port *port;
+	struct rql_column *to;
+};
+
+static void put_values(void *state, uint64_t chunk, unsigned worker)
+{
+	const struct making_values *m = state;
+	const uint64_t begin = chunk * VALUES_AT_ONCE, count = m->port->map_number_count;
+	const uint64_t end = begin + VALUES_AT_ONCE < count ? begin + VALUES_AT_ONCE : count;
+	(void)worker;
+	for (uint64_t i = begin; i < end; i++)
+		put_value(m->column, m->port->map_numbers[i] / m->stride % m->fields, m->to, i);
+}
+
 /* One column of values: field number / stride % fields of each payload. Texts are the dictionary's still. */
 static rql_status make_values(const struct setting *s, uint32_t output, uint64_t stride, const struct rql_port *port,
                               struct rql_column *to)
 {
 	const struct rql_store_column *column = &s->form->columns[s->key_count + output];
-	const uint64_t fields = rql_map_fields(column);
-	const uint32_t count = port->map_number_count;
+	const uint64_t count = port->map_number_count;
 	struct rql_arena *arena = s->p->arena;
+	struct making_values m = {column, stride, rql_map_fields(column), port, to};
 	to->type = s->rows->block->groups[s->key_count + output]->type;
-	to->data = rql_arena_array(arena, count + 1u, rql_type_bytes(to->type));
-	to->validity = RQL_NEW_ARRAY(arena, uint64_t, count / 64 + 1u);
+	to->data = rql_arena_array(arena, count + 1, rql_type_bytes(to->type));
+	to->validity = RQL_NEW_ARRAY(arena, uint64_t, count / 64 + 1);
 	if (!to->data || !to->validity)
 		return rql_error_memory(s->p->err, count * sizeof(uint64_t), "a map");
-	for (uint32_t i = 0; i < count; i++)
-		put_value(column, port->map_numbers[i] / stride % fields, to, i);
+	rql_pool_each(s->p->ctx->devices->device[0].pool, (count + VALUES_AT_ONCE - 1) / VALUES_AT_ONCE, put_values, &m);
 	return RQL_OK;
 }
 
@@ -343,11 +370,11 @@ static rql_status drop_null_test(struct setting *s)
 	return RQL_OK;
 }
 
-/* Tables, joined or not, with conditions on them. */
+/* Tables, groups or unions, joined or not, with conditions on them. */
 static rql_status is_plain(struct setting *s, const struct rql_rel *rel, bool *plain)
 {
 	*plain = false;
-	rql_status status = rql_block_make_rows(s->p->arena, rel, &s->rows, &s->why);
+	rql_status status = rql_block_make_rows_over(s->p->arena, rel, &s->rows, &s->why);
 	if (status != RQL_OK)
 		return give_up(s, status);
 	const struct rql_rows_block *rows = s->rows;
@@ -356,9 +383,15 @@ static rql_status is_plain(struct setting *s, const struct rql_rel *rel, bool *p
 	return *plain && s->key_count == 1 ? drop_null_test(s) : RQL_OK;
 }
 
-bool rql_subplan_has_gpu(const struct rql_planning *p)
+/* Sub-plans run on the CPU. */
+bool rql_subplan_may_make(struct rql_planning *p)
 {
+	const struct rql_settings *settings = p->ctx->settings;
 	bool some = false;
+	if (p->is_subplan || (settings->unit_forced && settings->unit != RQL_UNIT_COMPUTE))
+		return false;
+	if (!settings->only)
+		rql_await_devices(p, false);
 	for (uint32_t d = 0; d < atomic_load(&p->ctx->devices->count) && !some; d++)
 		some = may_make(p, &p->ctx->devices->device[d]);
 	return some;
@@ -368,16 +401,10 @@ rql_status rql_subplan_make(struct rql_planning *p, struct rql_rel *rel, uint32_
                             const struct rql_scan_keys *on, double cpu_ns, struct rql_subplan_map *out, bool *found,
                             const char **how)
 {
-	const struct rql_settings *settings = p->ctx->settings;
 	struct setting s = {.p = p, .on = on, .key_count = key_count, .cpu_ns = cpu_ns};
 	bool plain;
 	*found = false;
-	/* Sub-plans run on the CPU. */
-	if (p->is_subplan || (settings->unit_forced && settings->unit != RQL_UNIT_COMPUTE))
-		return RQL_OK;
 	RQL_TRY(is_plain(&s, rel, &plain));
-	if (!settings->only)
-		rql_await_devices(p, false);
 	rql_status status = RQL_OK;
 	for (uint32_t d = 0; d < atomic_load(&p->ctx->devices->count) && status == RQL_OK && plain; d++)
 		status = try_device(&s, &p->ctx->devices->device[d]);
@@ -386,7 +413,7 @@ rql_status rql_subplan_make(struct rql_planning *p, struct rql_rel *rel, uint32_
 	*found = out->made != NULL;
 	if (*found)
 		*how = describe(&s);
-	else if (rql_subplan_has_gpu(p))
+	else
 		out->no_gpu = s.reason ? s.reason : "its rows are no plain rows of tables";
 	rql_leaf_clear(&s.best);
 	return status;

@@ -165,6 +165,17 @@ static void halves_above(rayql_connection *con)
 	          "SELECT n, sum(v), 3 FROM y GROUP BY n)");
 }
 
+/* The one extreme of them all, and what is counted DISTINCT: NULLs, both ends, equal sums of several groups, and none at all. */
+static void halves_alone(rayql_connection *con)
+{
+	same(con, "SELECT max(x) FROM (SELECT k, sum(g) x FROM z GROUP BY k)");
+	same(con, "SELECT min(x) FROM (SELECT k, f, sum(m) x FROM z GROUP BY k, f) WHERE x IS NULL OR x > -99999999999999999.99");
+	same(con, "SELECT min(x) FROM (SELECT k, sum(g) x FROM z GROUP BY k HAVING count(*) > 20000)");
+	same(con, "SELECT count(DISTINCT x), sum(x) FROM (SELECT k, f, sum(g) x FROM z GROUP BY k, f)");
+	same(con, "SELECT f, count(DISTINCT x) d, count(x), count(*), avg(n) FROM (SELECT k, f, sum(g) x, count(*) n FROM z GROUP BY k, f) "
+	          "GROUP BY f ORDER BY ALL");
+}
+
 /* Keys that are reals: equal ones are one group, whatever their sign or type, and each shows as it is. */
 static void reals(rayql_connection *con)
 {
@@ -304,6 +315,7 @@ static void everything(void **state)
 	wide_sums(s.con);
 	halves(s.con);
 	halves_above(s.con);
+	halves_alone(s.con);
 	reals(s.con);
 	above(s.con);
 	joins(s.con);

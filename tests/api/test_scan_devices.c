@@ -567,7 +567,8 @@ static void check_narrow(rayql_connection *con, const char *sql)
 
 static void maps_made_there(void **state)
 {
-	static const char there[] = "rows stay on a GPU, where the map was made (", many[] = "; rows by scan of cq (no GPU made the map: no one pass gives its keys beside numbers of values)";
+	static const char there[] = "rows stay on a GPU, where the map was made (";
+	static const char many[] = "(no GPU made the map: what belongs to the keys is no number, or may have more than 2^62 values together)";
 	static const struct {
 		const char *sql, *how; /* %d: a number that differs from run to run; how NULL: whatever answers */
 	} cases[] = {
@@ -598,10 +599,17 @@ static void maps_made_there(void **state)
 		{"g, count(*) FROM p WHERE far IN (SELECT uf FROM q WHERE y < 2 AND w > -%d) GROUP BY g", "hashed map of 524392 bytes; rows stay on a GPU"},
 		{"x, t, count(*) FROM p JOIN q ON p.k = q.u AND p.g = q.y WHERE w < %d GROUP BY x, t", there},
 		{"x, t, count(*), min(v) FROM p JOIN q ON p.k = q.k4 AND p.g = q.y WHERE w > %d GROUP BY x, t", there},
-		/* nobody, keys that come twice, more values than numbers, and rows without a match */
+		/* nobody, keys that come twice, more values than bits, or than numbers, and rows without a match */
 		{"t, count(*) FROM p JOIN q ON p.k = q.u WHERE w * x < -%d GROUP BY t", there},
 		{"t, count(*) FROM p JOIN q ON p.k = q.k WHERE w < %d GROUP BY t", NULL},
-		{"t, x, w, k2, count(*) FROM p JOIN q ON p.k = q.u WHERE w < %d GROUP BY t, x, w, k2", many},
+		{"t, x, w, k2, count(*) FROM p JOIN q ON p.k = q.u WHERE w < %d GROUP BY t, x, w, k2", there},
+		{"t, x, w, k2, count(*) FROM p JOIN q ON p.k = q.u WHERE w * x < -%d GROUP BY t, x, w, k2", there},
+		{"t, uf, q.ub, sum(v) FROM p JOIN q ON p.far = q.uf WHERE w < %d GROUP BY t, uf, q.ub", NULL},
+		{"w, q.kb, k2, t, count(*) FROM p LEFT JOIN (FROM q WHERE w < %d // 4) q ON p.k = q.u GROUP BY w, q.kb, k2, t", there},
+		{"q.far, uf, count(*) FROM p JOIN q ON p.k = q.u WHERE w < %d GROUP BY q.far, uf", many},
+		/* groups are rows like others */
+		{"g, count(*), sum(v * z) FROM p LEFT JOIN (SELECT k, sum(k2) z FROM q WHERE w < %d GROUP BY k) q ON p.k = q.k GROUP BY g", there},
+		{"g, count(*) FROM p WHERE k IN (SELECT k FROM q GROUP BY k HAVING sum(w) > %d) GROUP BY g", there},
 		{"t, count(*) FROM p LEFT JOIN (FROM q WHERE w < %d) q ON p.k = q.u GROUP BY t", there},
 		{"x, coalesce(w, -1) c, count(t), sum(v) FROM p LEFT JOIN (FROM q WHERE w < %d) q ON p.k = q.u GROUP BY x, c", there},
 		/* keys that are codes: on both sides, of one, with NULL, beside another one */

@@ -162,14 +162,16 @@ struct rql_scan_map_args {
 RQL_KERNEL_STRUCT_SIZE(rql_scan_map_args, 40);
 
 /* A map made of COLUMNS that lie on the device. */
-#define RQL_SCAN_MAKE_MARK 0u   /* which numbers of payloads there are */
-#define RQL_SCAN_MAKE_RANK 1u   /* ... and how many before each: one workgroup */
+#define RQL_SCAN_MAKE_MARK 0u   /* which numbers of payloads there are; of a hash table their ranks, too */
+#define RQL_SCAN_MAKE_RANK 1u   /* of bits, how many are before each word: one workgroup */
 #define RQL_SCAN_MAKE_PUT 2u    /* the entries */
 #define RQL_SCAN_MAKE_HASHED 8u /* a form from here on is the bytes of a hash table's entry, not those of a payload */
 #define RQL_SCAN_MAKE_NULLS 0u
 #define RQL_SCAN_MAKE_KEYS 1u  /* rows whose key is in the range */
 #define RQL_SCAN_MAKE_FRESH 2u /* of these, the first with its key */
-#define RQL_SCAN_MAKE_SEEN 3u  /* uint32_t of each */
+#define RQL_SCAN_MAKE_NUMBERS 3u /* different numbers in a hash table */
+#define RQL_SCAN_MAKE_SEEN 4u    /* uint32_t of each */
+#define RQL_SCAN_MAKE_NUMBER_BYTES 16u /* of a place in that: the number plus 1 (0: none), its rank plus 1 */
 struct rql_scan_make_column {
 	uint64_t at;     /* its fields, from `values` */
 	uint64_t first;  /* a key: plus a field, modulo 2^64, its place in its own range */
@@ -183,13 +185,15 @@ struct rql_scan_make_args {
 	uint64_t rows, room;      /* the address of their number; most of them */
 	uint64_t values, columns; /* of COLUMNS; struct rql_scan_make_column of each */
 	uint64_t table, found;    /* zeroed: bits, or a hash table; payloads */
-	uint64_t used, ranks;     /* numbers of payloads: zeroed bits; for each word of them a rank */
+	uint64_t used, ranks;     /* numbers of payloads: zeroed bits, and a rank for each word of them; or a zeroed hash
+	                             table, and the number of each rank */
 	uint64_t seen;            /* zeroed */
 	uint64_t mask;            /* of a hash table's places, were there as many rows as may come */
+	uint64_t used_mask;       /* ... of the numbers' places */
 	uint32_t used_words;
-	uint32_t least_mask; /* ... if none came */
+	uint32_t least_mask; /* of both, if none came */
 };
-RQL_KERNEL_STRUCT_SIZE(rql_scan_make_args, 88);
+RQL_KERNEL_STRUCT_SIZE(rql_scan_make_args, 96);
 
 struct rql_scan_collect_args {
 	RQL_STRUCT(rql_scan_accumulator) accumulator;

@@ -5,7 +5,7 @@
  *
  * A payload is what the columns behind the key say, as one number: first a bit for each number that there is, then
  * ranks of these, and the rows' ranks at last. So payloads are as few as the different rows, and the host gets the
- * numbers alone. */
+ * numbers alone. Where there may be many numbers, those that there are lie in a hash table beside their ranks. */
 #include <stdlib.h>
 
 #include "column/form.h"
@@ -40,7 +40,8 @@ struct context {
 	uint64_t capacity; /* of a hash table */
 	struct rql_buffer *arrays[ARRAYS]; /* become the map's: NULL then; NULL: it has none such */
 	struct rql_buffer *columns; /* UPLOAD: struct rql_scan_make_column of each */
-	struct rql_buffer *used;    /* with payloads: bits of the numbers, then their ranks */
+	struct rql_buffer *used;    /* with payloads: bits of the numbers, then their ranks; or a hash table of both */
+	struct rql_buffer *listed;  /* ... then the number of each rank; else NULL */
 	struct rql_buffer *tally;
 	struct rql_buffer *seen; /* READBACK: the number of rows, the tally, the bits of the numbers */
 };
@@ -55,9 +56,29 @@ static bool has_payloads(const struct rql_prepared *p)
 	return p->form->column_count > p->keys.count;
 }
 
+/* Numbers are in a hash table. */
+static bool is_listed(const struct rql_prepared *p)
+{
+	return p->numbers > RQL_KEYED_GROUPS;
+}
+
+/* Of bits; 0: there are none. */
 static uint64_t used_words(const struct rql_prepared *p)
 {
-	return p->numbers / 32 + 1;
+	return has_payloads(p) && !is_listed(p) ? p->numbers / 32 + 1 : 0;
+}
+
+/* In a hash table, of so many rows. */
+static uint64_t most_listed(const struct rql_prepared *p, uint64_t rows)
+{
+	return !is_listed(p) ? 0 : rows < p->numbers ? rows : p->numbers;
+}
+
+/* Bits and their ranks, or a hash table. */
+static uint64_t used_bytes(const struct rql_prepared *p, uint64_t rows)
+{
+	return is_listed(p) ? rql_map_capacity(most_listed(p, rows)) * RQL_SCAN_MAKE_NUMBER_BYTES
+	                    : 2 * used_words(p) * sizeof(uint32_t);
 }
 
 /* Whole words; 0: the map has no such array. */
@@ -130,7 +151,7 @@ static rql_status open_on(struct rql_stage *stage, struct rql_device *device, co
                           struct rql_stage_context **out, struct rql_error *err)
 {
 	const struct rql_prepared *p = rql_stage_prepared(stage);
-	const uint64_t words = has_payloads(p) ? used_words(p) * sizeof(uint32_t) : 0;
+	const uint64_t words = used_words(p) * sizeof(uint32_t), used = used_bytes(p, inputs[0].room);
 	const uint64_t columns = p->form->column_count * sizeof(struct rql_scan_make_column);
 	struct context *x = calloc(1, sizeof *x);
 	if (!x)
@@ -143,8 +164,11 @@ static rql_status open_on(struct rql_stage *stage, struct rql_device *device, co
 		if (bytes)
 			RQL_TRY(rql_buffer_new(device, bytes, RQL_MEMORY_DEVICE, "a map of a join", &x->arrays[a], err));
 	}
-	if (words)
-		RQL_TRY(rql_stage_buffer_new(device, 2 * words, RQL_MEMORY_DEVICE, "the payloads of a map", &x->used, err));
+	if (used)
+		RQL_TRY(rql_stage_buffer_new(device, used, RQL_MEMORY_DEVICE, "the payloads of a map", &x->used, err));
+	if (is_listed(p))
+		RQL_TRY(rql_stage_buffer_new(device, (most_listed(p, x->in.room) + 1) * sizeof(uint64_t), RQL_MEMORY_DEVICE,
+		                             "the payloads of a map", &x->listed, err));
 	RQL_TRY(rql_stage_buffer_new(device, columns, RQL_MEMORY_UPLOAD, "the columns of a map", &x->columns, err));
 	lay_columns(p, &x->in, x->columns->map);
 	RQL_TRY(rql_stage_buffer_new(device, SEEN_BYTES, RQL_MEMORY_DEVICE, "the number of keys of a map", &x->tally, err));
@@ -159,6 +183,7 @@ static void close_context(struct rql_stage *stage, struct rql_stage_context *bas
 	for (unsigned a = 0; a < ARRAYS; a++)
 		rql_buffer_free(x->arrays[a]);
 	rql_stage_buffer_free(x->used);
+	rql_stage_buffer_free(x->listed);
 	rql_stage_buffer_free(x->columns);
 	rql_stage_buffer_free(x->tally);
 	rql_stage_buffer_free(x->seen);
@@ -198,8 +223,9 @@ static struct rql_scan_make_args args_of(const struct rql_prepared *p, const str
 		args.found = x->arrays[RQL_MAP_FOUND]->address;
 	if (x->used) {
 		args.used = x->used->address;
-		args.ranks = x->used->address + used_words(p) * sizeof(uint32_t);
+		args.ranks = x->listed ? x->listed->address : x->used->address + used_words(p) * sizeof(uint32_t);
 		args.used_words = (uint32_t)used_words(p);
+		args.used_mask = rql_map_capacity(most_listed(p, x->in.room)) - 1;
 	}
 	return args;
 }
@@ -209,7 +235,7 @@ static uint32_t list_uses(const struct rql_prepared *p, const struct context *x,
 {
 	/* A rehearsal records on a device of its own, where the tables do not lie. */
 	const bool placed = p->tables && p->tables->device == x->tally->device;
-	struct rql_buffer *written[] = {x->tally, x->used, x->arrays[0], x->arrays[1], x->arrays[2]};
+	struct rql_buffer *written[] = {x->tally, x->used, x->listed, x->arrays[0], x->arrays[1], x->arrays[2]};
 	uint32_t count = 0;
 	uses[count++] = (struct rql_use){x->in.values, RQL_READ};
 	uses[count++] = (struct rql_use){x->in.count, RQL_READ};
@@ -227,12 +253,12 @@ static rql_status record_pass(const struct rql_prepared *p, const struct context
 {
 	static const char *const names[] = {"map.values", "map.ranks", "map"};
 	const uint32_t size = group_size(x->tally->device), keys = p->keys.count;
-	const uint32_t constants[] = {size, pass, p->width, keys, p->form->column_count - keys};
+	const uint32_t constants[] = {size, pass, p->width, keys, p->form->column_count - keys, is_listed(p)};
 	const struct rql_scan_make_args args = args_of(p, x);
 	const struct rql_pipeline *pipeline;
-	struct rql_use uses[9];
+	struct rql_use uses[10];
 	const uint32_t use_count = list_uses(p, x, uses);
-	RQL_TRY(rql_pipeline_get(x->tally->device, &make_kernel, constants, 5, &pipeline, err));
+	RQL_TRY(rql_pipeline_get(x->tally->device, &make_kernel, constants, 6, &pipeline, err));
 	rql_record_dispatch(commands, names[pass], pipeline, &args, (threads + size - 1) / size, uses, use_count);
 	return RQL_OK;
 }
@@ -247,11 +273,13 @@ static rql_status record(struct rql_stage *stage, struct rql_stage_context *base
 			rql_record_fill(commands, x->arrays[a], 0, array_bytes(p, (enum rql_map_array)a, x->capacity), 0);
 	rql_record_fill(commands, x->tally, 0, SEEN_BYTES, 0);
 	if (x->used) {
-		const uint64_t bytes = used_words(p) * sizeof(uint32_t);
-		rql_record_fill(commands, x->used, 0, bytes, 0);
+		const uint64_t bits = used_words(p) * sizeof(uint32_t);
+		rql_record_fill(commands, x->used, 0, x->listed ? used_bytes(p, x->in.room) : bits, 0);
 		RQL_TRY(record_pass(p, x, commands, RQL_SCAN_MAKE_MARK, x->in.room, err));
-		RQL_TRY(record_pass(p, x, commands, RQL_SCAN_MAKE_RANK, 1, err));
-		rql_record_copy(commands, x->used, 0, x->seen, COUNT_BYTES + SEEN_BYTES, bytes);
+		if (bits) {
+			RQL_TRY(record_pass(p, x, commands, RQL_SCAN_MAKE_RANK, 1, err));
+			rql_record_copy(commands, x->used, 0, x->seen, COUNT_BYTES + SEEN_BYTES, bits);
+		}
 	}
 	RQL_TRY(record_pass(p, x, commands, RQL_SCAN_MAKE_PUT, x->in.room, err));
 	rql_record_copy(commands, x->in.count, x->in.count_at, x->seen, 0, COUNT_BYTES);
@@ -292,18 +320,26 @@ static rql_status adopt(struct context *x, const struct rql_map *map, struct rql
 	return RQL_OK;
 }
 
-static rql_status list_numbers(const struct rql_prepared *p, const uint32_t *used, struct rql_arena *arena,
-                               struct rql_port *out, struct rql_error *err)
+/* The numbers that there are, by their ranks: those of bits are read already, the others lie on the device. */
+static rql_status list_numbers(const struct rql_prepared *p, const struct context *x, const uint32_t *seen,
+                               struct rql_arena *arena, struct rql_port *out, struct rql_error *err)
 {
-	uint32_t count = 0;
+	const uint32_t *used = seen + RQL_SCAN_MAKE_SEEN;
+	uint64_t count = x->listed ? seen[RQL_SCAN_MAKE_NUMBERS] : 0;
 	for (uint64_t w = 0; w < used_words(p); w++)
 		count += (uint32_t)__builtin_popcount(used[w]);
-	if (!(out->map_numbers = RQL_NEW_ARRAY(arena, uint32_t, count + 1u)))
+	if (count > INT32_MAX)
+		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "a map of a join has %llu different payloads, more than 2^31",
+		                     (unsigned long long)count);
+	if (!(out->map_numbers = RQL_NEW_ARRAY(arena, uint64_t, count + 1)))
 		return rql_error_memory(err, count * sizeof *out->map_numbers, "the payloads of a map");
-	out->map_number_count = 0;
+	out->map_number_count = (uint32_t)count;
+	if (x->listed)
+		return count ? rql_buffer_download(x->listed, 0, out->map_numbers, count * sizeof(uint64_t), err) : RQL_OK;
+	uint64_t *to = out->map_numbers;
 	for (uint64_t w = 0; w < used_words(p); w++)
 		for (uint32_t left = used[w]; left; left &= left - 1)
-			out->map_numbers[out->map_number_count++] = (uint32_t)(w * 32) + (uint32_t)__builtin_ctz(left);
+			*to++ = w * 32 + (uint32_t)__builtin_ctz(left);
 	return RQL_OK;
 }
 
@@ -327,7 +363,7 @@ static rql_status take(struct rql_stage *stage, struct rql_stage_context *base, 
 	made.offered = seen[RQL_SCAN_MAKE_KEYS];
 	made.payloads = made.entries ? 1 : 0;
 	if (x->used) {
-		RQL_TRY(list_numbers(p, seen + RQL_SCAN_MAKE_SEEN, run->arena, out, err));
+		RQL_TRY(list_numbers(p, x, seen, run->arena, out, err));
 		made.payloads = out->map_number_count;
 	}
 	if (run->timed)
@@ -353,8 +389,9 @@ static uint64_t map_bytes(const struct rql_prepared *p)
 static uint64_t bytes_of(const struct rql_stage *stage)
 {
 	const struct rql_prepared *p = rql_stage_prepared(stage);
-	const uint64_t words = p->named_count + (has_payloads(p) ? 2 * used_words(p) : 0);
-	return map_bytes(p) + words * sizeof(uint32_t) + SEEN_BYTES;
+	const uint64_t rows = p->from.rows > 0 ? (uint64_t)p->from.rows : 0;
+	return map_bytes(p) + p->named_count * sizeof(uint32_t) + used_bytes(p, rows) +
+	       most_listed(p, rows) * sizeof(uint64_t) + SEEN_BYTES;
 }
 
 static const struct rql_stage_ops ops = {.place = place,
@@ -379,7 +416,7 @@ static const char *refusal(const struct rql_request *request)
 		if ((form->columns[k].kind != RQL_STORE_INTEGER && !keys->places[k]) || !rql_form_bits(&form->columns[k]))
 			return "the keys of a map are no columns of integers, nor codes";
 	if (!rql_map_numbers(form, keys->count))
-		return "what belongs to the keys may have more than 2^20 values";
+		return RQL_MAP_NO_NUMBERS;
 	return request->conjunct_count || request->lookup_count || request->under.method
 	           ? "keys are taken as they are: no condition is tested"
 	           : NULL;
@@ -444,22 +481,26 @@ static rql_status prepare(const struct rql_request *request, struct rql_device *
 	return RQL_OK;
 }
 
-/* The arrays are cleared, written and fetched; a row costs its fields, once or twice, and a word anywhere in them. */
+/* The arrays are cleared, written and fetched; a row costs its fields, once or twice, and a word anywhere in them.
+ * Numbers in a hash table are two words more. */
 static void price(const struct rql_prepared *p, const struct rql_device *device, struct rql_cost *out)
 {
 	const struct rql_profile *profile = &device->profile;
 	const double rows = p->from.rows, bytes = (double)map_bytes(p), passes = has_payloads(p) ? 3 : 1;
 	const double tables = p->tables ? 0 : (double)p->named_count * sizeof(*p->named);
-	const double read = rows * rql_form_offset(p->form, p->form->column_count) * (has_payloads(p) ? 2 : 1) + bytes;
+	const double listed = (double)most_listed(p, (uint64_t)rows), words = listed > 0 ? 3 : 1;
+	const double read = rows * rql_form_offset(p->form, p->form->column_count) * (has_payloads(p) ? 2 : 1) + bytes +
+	                    (listed > 0 ? (double)used_bytes(p, (uint64_t)rows) : 0);
 	struct rql_cost in;
 	*out = (struct rql_cost){.run_ns = profile->submit_ns + passes * profile->pass_ns +
-	                                   read / profile->read_gbps + rows * profile->scan.taken_row_ns,
-	                         .transfer_ns = profile->submit_ns + bytes / profile->download_gbps,
+	                                   read / profile->read_gbps + rows * words * profile->scan.taken_row_ns,
+	                         .transfer_ns = profile->submit_ns +
+	                                        (bytes + listed * sizeof(uint64_t)) / profile->download_gbps,
 	                         .rows_out = rows,
 	                         .cells = rows,
 	                         .bytes = read,
 	                         .setup_ns = p->named_count ? profile->submit_ns + tables / profile->upload_gbps : 0,
-	                         .device_bytes = map_bytes(p)};
+	                         .device_bytes = bytes_of(&p->stage)};
 	p->from.method->price(p->from.prepared, device, &in);
 	rql_cost_add(out, &in);
 }
