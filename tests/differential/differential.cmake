@@ -40,8 +40,8 @@ if(wanted)
 	if(NOT RAYQL_SANITIZE)
 		add_executable(test_differential_toy ${rql_differential})
 		target_link_libraries(test_differential_toy PRIVATE rayql_toy Threads::Threads m)
-		rql_add_test(differential.toy COMMAND test_differential_toy --queries 500 --seed 17 --jobs 2 --columns 100
-			LABELS differential TIMEOUT 300 PROCESSORS 2)
+		rql_add_test(differential.toy COMMAND test_differential_toy --queries 500 --seed 17 --jobs 1 --columns 100
+			LABELS differential TIMEOUT 300)
 		rql_add_test(differential.toy_compute COMMAND test_differential_toy --queries 200 --seed 8 --jobs 1 --columns 100
 			--needs compute --setup "SET rayql_device = 'vulkan:0'; SET rayql_unit = 'compute'"
 			LABELS differential vulkan narrow plain slow TIMEOUT 600)
@@ -57,14 +57,14 @@ if(wanted)
 		if(RAYQL_SANITIZE)
 			set(queries_rt 200)
 		endif()
-		rql_add_test(differential.rt COMMAND test_differential --queries ${queries_rt} --seed 4 --jobs 2 --share 50
+		rql_add_test(differential.rt COMMAND test_differential --queries ${queries_rt} --seed 4 --jobs 1 --share 50
 			--columns 0 --needs rt --setup "SET rayql_device = 'vulkan:0'; SET rayql_unit = 'rt'"
-			LABELS differential vulkan narrow plain slow TIMEOUT 600 PROCESSORS 2)
+			LABELS differential vulkan narrow plain slow TIMEOUT 600)
 		rql_add_test(differential.many_compute COMMAND test_differential --queries 400 --seed 14 --jobs 2 --share 50
 			--indexes 100 --needs compute --setup "SET rayql_device = 'vulkan:0'; SET rayql_unit = 'compute'"
 			LABELS differential vulkan narrow plain slow long release TIMEOUT 900 PROCESSORS 2)
-		rql_add_test(differential.rtcudb COMMAND test_differential --queries ${queries_rt} --seed 5 --jobs 2 --share 30 --columns 0
+		rql_add_test(differential.rtcudb COMMAND test_differential --queries ${queries_rt} --seed 5 --jobs 1 --share 30 --columns 0
 			--needs rt --setup "SET rayql_device = 'vulkan:0'; SET rayql_layout = 'paper'"
-			LABELS differential vulkan narrow plain slow TIMEOUT 600 PROCESSORS 2)
+			LABELS differential vulkan narrow plain slow TIMEOUT 600)
 	endif()
 endif()
