@@ -11,7 +11,7 @@ include_directories("${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/include")
 
 # Release keeps line numbers for stack traces and drops assert(): a library must not abort its host process over a
 # check that the ASan and TSan builds, which run the same tests, make with assert() on.
-set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O3 -g -DNDEBUG")
+set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O3 -g1 -DNDEBUG")
 set(CMAKE_C_FLAGS_DEBUG "-O1 -g")
 
 # A library with sanitized objects has undefined symbols until the program brings the run time along.

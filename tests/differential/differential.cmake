@@ -1,6 +1,7 @@
 # The differential test against the host (differential/diff.h). On the CPU script/test asks for 5,500 queries in the release
 # build: 1,000 as `some`, which --quick runs, too, 1,000 at lower SIMD levels and 500 with the methods of tests. ASan asks for
 # fewer. script/test --all has 16,000 of another seed beside them, and 400 for a GPU (`long`): more of what the others ask.
+# A job asks each of its worlds to the end, some 200 queries: two jobs of 250 ask 800.
 rql_test_wanted(wanted)
 if(wanted)
 	set(rql_differential
@@ -18,29 +19,29 @@ if(wanted)
 	add_executable(test_differential ${rql_differential})
 	target_link_libraries(test_differential PRIVATE RayQL::rayql Threads::Threads m)
 	if(RAYQL_SANITIZE)
-		rql_add_test(differential.any COMMAND test_differential --queries 1200 --seed 11 --jobs 2 --share 85
-			LABELS differential slow TIMEOUT 600 PROCESSORS 2)
+		rql_add_test(differential.any COMMAND test_differential --queries 1200 --seed 11 --jobs 1 --share 85
+			LABELS differential slow TIMEOUT 600)
 	else()
-		rql_add_test(differential.any COMMAND test_differential --queries 3000 --seed 1 --jobs 2
-			LABELS differential slow TIMEOUT 600 PROCESSORS 2)
+		rql_add_test(differential.any COMMAND test_differential --queries 3000 --seed 1 --jobs 1
+			LABELS differential slow TIMEOUT 600)
 		rql_add_test(differential.many COMMAND test_differential --queries 16000 --seed 12 --jobs 2
 			LABELS differential slow long TIMEOUT 900 PROCESSORS 2)
-		rql_add_test(differential.some COMMAND test_differential --queries 1000 --seed 2 --jobs 2
-			LABELS differential TIMEOUT 300 PROCESSORS 2)
+		rql_add_test(differential.some COMMAND test_differential --queries 1000 --seed 2 --jobs 1
+			LABELS differential TIMEOUT 300)
 		rql_add_test(differential.stress COMMAND test_differential --stress 15 --seed 6
 			LABELS differential TIMEOUT 300 PROCESSORS 2)
 		foreach(level portable avx2)
 			rql_add_test(differential.${level} COMMAND ${CMAKE_COMMAND} -E env RAYQL_SIMD=${level}
-				$<TARGET_FILE:test_differential> --queries 500 --seed 3 --jobs 2
-				LABELS differential TIMEOUT 300 PROCESSORS 2)
+				$<TARGET_FILE:test_differential> --queries 500 --seed 3 --jobs 1
+				LABELS differential TIMEOUT 300)
 		endforeach()
 	endif()
 	# With methods that give ROWS to scans (toy/README.md): without sanitizers, since unit.scan_under has them.
 	if(NOT RAYQL_SANITIZE)
 		add_executable(test_differential_toy ${rql_differential})
 		target_link_libraries(test_differential_toy PRIVATE rayql_toy Threads::Threads m)
-		rql_add_test(differential.toy COMMAND test_differential_toy --queries 500 --seed 17 --jobs 2 --columns 100
-			LABELS differential TIMEOUT 300 PROCESSORS 2)
+		rql_add_test(differential.toy COMMAND test_differential_toy --queries 500 --seed 17 --jobs 1 --columns 100
+			LABELS differential TIMEOUT 300)
 		rql_add_test(differential.toy_compute COMMAND test_differential_toy --queries 200 --seed 8 --jobs 1 --columns 100
 			--needs compute --setup "SET rayql_device = 'vulkan:0'; SET rayql_unit = 'compute'"
 			LABELS differential vulkan narrow plain slow TIMEOUT 600)
@@ -49,7 +50,6 @@ if(wanted)
 	# cubes is lower: what a method of the unit cannot serve is DuckDB's. Scans are no ray tracing.
 	if(NOT RAYQL_SANITIZE MATCHES "thread")
 		# Each statement of a scan is a pipeline to compile: one world, which ASan has, too, and one with ROWS (toy_compute).
-		# A job asks a world to its end, some 240 queries.
 		rql_add_test(differential.compute COMMAND test_differential --queries 200 --seed 4 --jobs 1 --share 50
 			--indexes 100 --needs compute --setup "SET rayql_device = 'vulkan:0'; SET rayql_unit = 'compute'"
 			LABELS differential vulkan narrow plain slow TIMEOUT 600)
@@ -57,14 +57,14 @@ if(wanted)
 		if(RAYQL_SANITIZE)
 			set(queries_rt 200)
 		endif()
-		rql_add_test(differential.rt COMMAND test_differential --queries ${queries_rt} --seed 4 --jobs 2 --share 50
+		rql_add_test(differential.rt COMMAND test_differential --queries ${queries_rt} --seed 4 --jobs 1 --share 50
 			--columns 0 --needs rt --setup "SET rayql_device = 'vulkan:0'; SET rayql_unit = 'rt'"
-			LABELS differential vulkan narrow plain slow TIMEOUT 600 PROCESSORS 2)
+			LABELS differential vulkan narrow plain slow TIMEOUT 600)
 		rql_add_test(differential.many_compute COMMAND test_differential --queries 400 --seed 14 --jobs 2 --share 50
 			--indexes 100 --needs compute --setup "SET rayql_device = 'vulkan:0'; SET rayql_unit = 'compute'"
 			LABELS differential vulkan narrow plain slow long release TIMEOUT 900 PROCESSORS 2)
-		rql_add_test(differential.rtcudb COMMAND test_differential --queries ${queries_rt} --seed 5 --jobs 2 --share 30 --columns 0
+		rql_add_test(differential.rtcudb COMMAND test_differential --queries ${queries_rt} --seed 5 --jobs 1 --share 30 --columns 0
 			--needs rt --setup "SET rayql_device = 'vulkan:0'; SET rayql_layout = 'paper'"
-			LABELS differential vulkan narrow plain slow TIMEOUT 600 PROCESSORS 2)
+			LABELS differential vulkan narrow plain slow TIMEOUT 600)
 	endif()
 endif()
