@@ -260,6 +260,7 @@ rql_status rql_pairs_run(struct rql_running *r, struct rql_run how, const char *
 	const struct rql_pairs_offer *offer = r->pairs;
 	struct rql_port port = {0};
 	how.arena = r->arena;
+	how.flags = r->profile ? RQL_RUN_TIMED : 0;
 	how.progress = r->flow->progress;
 	if (how.progress)
 		atomic_store(&how.progress->phase, phase);

@@ -351,6 +351,7 @@ static rql_status run(const struct rql_prepared *p, struct rql_device *device, c
 	by.put = put_groups;
 	by.state = &sink;
 	by.progress = how->progress;
+	by.timed = how->flags & RQL_RUN_TIMED;
 	if (sink.columns.count > RQL_RELATION_COLUMNS)
 		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "more columns are aggregated than go with a key");
 	const uint64_t staging = of->budget ? rql_host_group_by_staging(&by) : 0;

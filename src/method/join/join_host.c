@@ -486,6 +486,7 @@ static rql_status run(const struct rql_prepared *p, struct rql_device *device, c
 		join.heavy = put_heavy;
 		join.state = &sink;
 		join.progress = how->progress;
+		join.timed = how->flags & RQL_RUN_TIMED;
 		status = run_join(&join, sides->budget, &done, err);
 		report(&done, key_bits, out);
 	}

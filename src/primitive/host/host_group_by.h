@@ -53,6 +53,7 @@ struct rql_host_group_by {
 	rql_status (*put)(void *state, const struct rql_host_groups *groups, struct rql_error *err);
 	void *state;
 	struct rql_progress *progress; /* may be NULL */
+	bool timed; /* by devices' clocks: NVIDIA's driver then runs one after the other what else runs side by side */
 };
 
 enum rql_host_way { RQL_HOST_TABLE, RQL_HOST_WHOLE, RQL_HOST_PARTS };

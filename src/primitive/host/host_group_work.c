@@ -267,7 +267,7 @@ static rql_status put_all(struct rql_host_group_worker *w, uint64_t found, struc
 		if (!count[i % 2])
 			continue;
 		RQL_TRY(make_room(w, turn->staging, count[i % 2], &to[i % 2], err));
-		RQL_TRY(rql_commands_new(w->device, RQL_COMMANDS_TIMED, &c, err));
+		RQL_TRY(rql_commands_new(w->device, w->by->timed ? RQL_COMMANDS_TIMED : 0, &c, err));
 		record_out(w, c, first, &to[i % 2], count[i % 2]);
 		RQL_TRY(rql_host_submit(c, RQL_OK, &turn->commands, &turn->ticket, err));
 		first += count[i % 2];
@@ -306,7 +306,7 @@ static rql_status load(struct rql_host_group_worker *w, struct rql_host_feed *fe
 		w->report.fill_ns += since(start);
 		if (!piece.rows)
 			break;
-		RQL_TRY(rql_commands_new(w->device, RQL_COMMANDS_TIMED, &c, err));
+		RQL_TRY(rql_commands_new(w->device, w->by->timed ? RQL_COMMANDS_TIMED : 0, &c, err));
 		rql_host_record_columns(c, &piece, 0, piece.rows, &w->rows_layout, w->rows, *rows);
 		RQL_TRY(rql_host_submit(c, RQL_OK, &turn->commands, &turn->ticket, err));
 		w->report.pieces++;
@@ -331,7 +331,7 @@ static rql_status group_whole(struct rql_host_group_worker *w, struct rql_host_f
 	if (!rows)
 		return RQL_OK;
 	const struct rql_group_by group = group_on(w, w->rows, &w->turn[0]);
-	RQL_TRY(rql_commands_new(w->device, RQL_COMMANDS_TIMED, &c, err));
+	RQL_TRY(rql_commands_new(w->device, w->by->timed ? RQL_COMMANDS_TIMED : 0, &c, err));
 	record_rows(c, &w->turn[0], rows);
 	rql_status status = record_parts(w, c, &group, err);
 	if (status == RQL_OK)
@@ -487,7 +487,7 @@ static rql_status stream(struct rql_host_group_worker *w, struct source *from, s
 			RQL_TRY(fill(w, from, slot, err));
 		if (!slot->rows && !w->slot[(s + 3) % RQL_HOST_FLIGHT].rows && !w->slot[(s + 2) % RQL_HOST_FLIGHT].rows)
 			continue;
-		RQL_TRY(rql_commands_new(w->device, RQL_COMMANDS_TIMED, &c, err));
+		RQL_TRY(rql_commands_new(w->device, w->by->timed ? RQL_COMMANDS_TIMED : 0, &c, err));
 		RQL_TRY(rql_host_submit(c, record_step(w, s, c, err), &turn->commands, &turn->ticket, err));
 	}
 	return RQL_OK;
@@ -503,7 +503,7 @@ static rql_status group_table(struct rql_host_group_worker *w, struct rql_host_f
 	RQL_TRY(rql_commands_new(w->device, 0, &c, err));
 	RQL_TRY(rql_commands_finish(c, rql_record_group_by_begin(c, &group, err), w->by->progress, NULL, err));
 	RQL_TRY(stream(w, &from, err));
-	RQL_TRY(rql_commands_new(w->device, RQL_COMMANDS_TIMED, &c, err));
+	RQL_TRY(rql_commands_new(w->device, w->by->timed ? RQL_COMMANDS_TIMED : 0, &c, err));
 	return count_groups(w, c, rql_record_group_by_end(c, &group, err), found, err);
 }
 

@@ -64,6 +64,7 @@ struct rql_host_join {
 	rql_status (*heavy)(void *state, const struct rql_host_piece *row, struct rql_error *err);
 	void *state;
 	struct rql_progress *progress; /* may be NULL */
+	bool timed; /* by devices' clocks: NVIDIA's driver then runs one after the other what else runs side by side */
 };
 
 struct rql_host_report {

@@ -165,7 +165,7 @@ static rql_status load_build(struct rql_host_worker *w, struct rql_host_feed *fe
 		RQL_TRY(rql_host_feed_next(feed, w->device, left < w->sizes.piece ? left : w->sizes.piece, &piece, err));
 		if (!piece.rows)
 			break;
-		RQL_TRY(rql_commands_new(w->device, RQL_COMMANDS_TIMED, &c, err));
+		RQL_TRY(rql_commands_new(w->device, w->join->timed ? RQL_COMMANDS_TIMED : 0, &c, err));
 		rql_host_record_columns(c, &piece, 0, piece.rows, &w->build_layout, w->build, rows);
 		RQL_TRY(rql_host_submit(c, RQL_OK, &turn->commands, &turn->ticket, err));
 		rows += piece.rows;
@@ -199,7 +199,7 @@ static rql_status partition_build(struct rql_host_worker *w, struct rql_error *e
 	const struct rql_join join = join_on(w, turn->in, turn->out, turn->count, 0);
 	struct rql_commands *c;
 	RQL_TRY(wait_for(w, turn, err));
-	RQL_TRY(rql_commands_new(w->device, RQL_COMMANDS_TIMED, &c, err));
+	RQL_TRY(rql_commands_new(w->device, w->join->timed ? RQL_COMMANDS_TIMED : 0, &c, err));
 	return rql_host_submit(c, rql_record_join_built(c, &join, err), &turn->commands, &turn->ticket, err);
 }
 
@@ -474,7 +474,7 @@ static rql_status stream(struct rql_host_worker *w, struct rql_host_feed *feed, 
 		ended = ended || !slot->rows || rql_host_feed_ended(feed);
 		if (!slot->rows && !w->slot[(s + 3) % RQL_HOST_FLIGHT].rows && !w->slot[(s + 2) % RQL_HOST_FLIGHT].rows)
 			continue;
-		RQL_TRY(rql_commands_new(w->device, RQL_COMMANDS_TIMED, &c, err));
+		RQL_TRY(rql_commands_new(w->device, w->join->timed ? RQL_COMMANDS_TIMED : 0, &c, err));
 		RQL_TRY(rql_host_submit(c, record_step(w, s, c, err), &turn->commands, &turn->ticket, err));
 	}
 	return RQL_OK;
