@@ -286,9 +286,9 @@ static rql_status set_flag(struct rql_session *s, const char *name, const char *
 		if (!enables(name, i))
 			continue;
 		if (on)
-			s->settings.disabled_methods &= ~(1u << i);
+			s->settings.disabled_methods &= ~(UINT64_C(1) << i);
 		else
-			s->settings.disabled_methods |= 1u << i;
+			s->settings.disabled_methods |= UINT64_C(1) << i;
 	}
 	return RQL_OK;
 }

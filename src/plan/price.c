@@ -345,7 +345,8 @@ static bool has_taker(const struct pricing *c)
 	const struct rql_devices *devices = c->p->ctx->devices;
 	bool has = false;
 	for (uint32_t d = 1; d < atomic_load(&devices->count) && !has; d++)
-		has = !rql_device_refused(c->p->ctx->settings, &devices->device[d], c->any_unit ? RQL_UNIT_COMPUTE : c->unit);
+		has = !rql_device_refused(c->p->ctx->settings, &devices->device[d], c->any_unit ? RQL_UNIT_COMPUTE : c->unit) &&
+		      !not_placeable(c, &devices->device[d]);
 	return has;
 }
 

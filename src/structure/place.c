@@ -109,7 +109,7 @@ static void place_on(struct rql_build_context *ctx, struct rql_structure *s, str
 	rql_error_clear(&failed);
 }
 
-static bool some_method(enum rql_unit unit, uint32_t disabled)
+static bool some_method(enum rql_unit unit, uint64_t disabled)
 {
 	for (uint32_t m = 0; rql_methods()[m]; m++)
 		if (rql_methods()[m]->unit == unit && !rql_methods()[m]->layouts && !(disabled >> m & 1))

@@ -7,7 +7,7 @@
 
 #include "toy.h"
 
-#define MOST 32u /* methods, NULL included */
+#define MOST 64u /* methods, NULL included: as many as settings have bits */
 
 static const struct rql_method *all[MOST];
 
@@ -16,7 +16,7 @@ static void join_lists(void)
 	static const struct rql_method *const toys[] = {&rql_method_toy_all_cpu, &rql_method_toy_all_compute,
 	                                                &rql_method_toy_exact_cpu, &rql_method_toy_exact_compute};
 	uint32_t count = 0;
-	for (const struct rql_method *const *m = rql_engine_methods(); *m; m++)
+	for (const struct rql_method *const *m = rql_engine_methods(); *m && count < MOST - sizeof toys / sizeof *toys; m++)
 		all[count++] = *m;
 	for (uint32_t t = 0; t < sizeof toys / sizeof *toys; t++)
 		all[count++] = toys[t];

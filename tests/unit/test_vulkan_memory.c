@@ -281,7 +281,7 @@ static void test_large_kept(void **state)
 {
 	(void)state;
 	need_device();
-	const uint64_t bytes = (uint64_t)80 << 20, fitting = (uint64_t)70 << 20;
+	const uint64_t bytes = (uint64_t)80 << 20, fitting = (uint64_t)76 << 20;
 	uint8_t *data = new_bytes(1000, 9), back[1000];
 	struct rql_buffer *large = new_buffer(bytes, RQL_MEMORY_DEVICE);
 	OK(rql_buffer_upload(large, 4096, data, 1000, &err));
