@@ -248,10 +248,11 @@ static uint64_t host_bytes(const struct joining *j, const struct rql_run_sides *
 }
 
 /* Else the reason names the method whose rows are joined. */
-static void say_whose(struct rql_error *err, rql_status status, const char *what, const struct rql_pairs_offer *offer)
+static void say_whose(struct rql_error *err, rql_status status, const char *what, const struct rql_method *method,
+                      const struct rql_device *device)
 {
 	char *why = strdup(rql_error_message(err));
-	(void)rql_error_set(err, status, "%s by %s on %s: %s", what, offer->method->name, offer->device->id, why ? why : "");
+	(void)rql_error_set(err, status, "%s by %s on %s: %s", what, method->name, device->id, why ? why : "");
 	free(why);
 }
 
@@ -268,7 +269,7 @@ rql_status rql_pairs_run(struct rql_running *r, struct rql_run how, const char *
 	if (how.progress)
 		atomic_store(&how.progress->phase, NULL);
 	if (status == RQL_ERROR_DEVICE || status == RQL_ERROR_LIMIT || status == RQL_ERROR_MEMORY || status == RQL_ERROR_IO)
-		say_whose(r->err, status, what, offer);
+		say_whose(r->err, status, what, offer->method, port.failed ? port.failed : offer->device);
 	if (status == RQL_ERROR_DEVICE) /* until the program ends, as after a loss: there is no structure to mark */
 		atomic_store(port.failed ? &port.failed->left : &offer->device->left, true);
 	r->moved = port.moved;

@@ -22,7 +22,7 @@ static void take(struct rql_running *r, const struct rql_leaf *leaf, double *ns)
 	    (r->ahead_count && r->ahead[0].stage->device != stage->device))
 		return;
 	r->ahead_of[r->ahead_count] = leaf;
-	r->ahead[r->ahead_count++] = (struct rql_stage_ahead){.stage = stage};
+	r->ahead[r->ahead_count++] = (struct rql_stage_ahead){.stage = stage, .points = r->flow->points};
 	*ns += price;
 }
 

@@ -645,7 +645,7 @@ rql_status rql_join_bind(struct rql_join_graph *g)
 			key->outer_output += moved(owner);
 			key->inner_output += moved(own);
 		}
-		const uint32_t conditions = g->steps[s].condition_count; /* a key may need one more */
+		const uint32_t conditions = g->steps[s].condition_count; /* keys may need more */
 		RQL_TRY(bind_key(g, &g->steps[s]));
 		for (uint32_t k = 0; k < conditions; k++) {
 			struct rql_join_test_of *c = &g->steps[s].conditions[k];

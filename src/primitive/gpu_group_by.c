@@ -119,7 +119,8 @@ static uint32_t first_with(const struct rql_group_by *group, uint32_t column)
 /* Do keys come out of the partitions with the first column's values beside them? */
 static bool is_paired(const struct rql_group_by *group, const struct group_by_plan *plan)
 {
-	return plan->bits && group->key_bits == 32 && group->column_count && group->columns[0].bits == 32;
+	return plan->bits && group->key_bits == 32 && group->column_count && group->columns[0].bits == 32 &&
+	       group->count <= RQL_PAIRED_ROWS;
 }
 
 static struct rql_partition partition_of(const struct rql_group_by *group, const struct group_by_plan *plan)

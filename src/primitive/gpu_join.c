@@ -102,7 +102,7 @@ static const struct rql_span *kept_of(const struct rql_join *join, bool probe)
 /* Do a side's keys come out of its partitions with the first column's values beside them? */
 static bool is_paired(const struct rql_join *join, const struct rql_join_side *side)
 {
-	return join->key_bits == 32 && side->column_count && side->columns[0].bits == 32;
+	return join->key_bits == 32 && side->column_count && side->columns[0].bits == 32 && side->count <= RQL_PAIRED_ROWS;
 }
 
 static struct rql_partition partition_of(const struct rql_join *join, const struct join_plan *plan, bool probe)

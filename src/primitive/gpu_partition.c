@@ -115,7 +115,8 @@ static rql_status check(const struct rql_partition *p, struct rql_error *err)
 	const struct rql_relation_tuning *t = &p->tuning;
 	if ((p->key_bits != 32 && p->key_bits != 64) || !p->bits || p->bits > 2 * RQL_PARTITION_PASS_BITS ||
 	    p->count > RQL_RELATION_ROWS ||
-	    (p->paired && (p->key_bits != 32 || !p->column_count || p->columns[0].bits != 32 || p->undo.buffer || p->by_range)) ||
+	    (p->paired && (p->key_bits != 32 || !p->column_count || p->columns[0].bits != 32 || p->undo.buffer || p->by_range ||
+	                   p->count > RQL_PAIRED_ROWS)) ||
 	    (t->partition_threads & (t->partition_threads - 1)) || !p->keys.buffer || p->shift > 63 ||
 	    ((p->by_range || p->undo.buffer) && p->bits > RQL_PARTITION_PASS_BITS))
 		return rql_error_set(err, RQL_ERROR_INTERNAL, "a partition of %llu keys of %u bits by %u bits cannot be asked for",

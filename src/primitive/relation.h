@@ -42,7 +42,7 @@ struct rql_partition {
 	uint64_t base;
 	uint32_t shift;
 	/* keys_out has a word of 64 bits a row: the key, of 32 bits, and above it the first column's value, of 32, which has no
-	 * `out`: runs half as many and twice as long. Not by range, no way back. */
+	 * `out`: runs half as many and twice as long. Not by range, no way back, and of 2^31 rows at most. */
 	bool paired;
 	bool has_null_key; /* rows with the key null_key are left out */
 	uint64_t null_key;

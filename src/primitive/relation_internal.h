@@ -76,6 +76,9 @@ static inline uint32_t rql_log2_up(uint64_t value)
 	return log2;
 }
 
+/* Most rows of pairs: kernels number their words by 32 bits. */
+#define RQL_PAIRED_ROWS (UINT64_C(1) << 31)
+
 /* Words that a kernel finds in device memory, recorded a few a dispatch. */
 #define RQL_TABLE_WORDS 64u
 struct rql_word_table {

@@ -443,6 +443,10 @@ rql_status rql_vk_image_memory_new(struct rql_vk_gpu *gpu, const VkMemoryRequire
 	}
 	VkResult result = available < needs->size ? VK_ERROR_OUT_OF_DEVICE_MEMORY
 	                                          : gpu->vk.vkAllocateMemory(gpu->handle, &memory, NULL, out);
+	if (result == VK_ERROR_OUT_OF_DEVICE_MEMORY && available >= needs->size) { /* as in block_for */
+		drop_empty_blocks(gpu);
+		result = gpu->vk.vkAllocateMemory(gpu->handle, &memory, NULL, out);
+	}
 	if (result == VK_SUCCESS)
 		gpu->allocated[RQL_MEMORY_DEVICE] += needs->size;
 	else if (result == VK_ERROR_OUT_OF_DEVICE_MEMORY)

@@ -305,7 +305,8 @@ static uint64_t context_bytes(const struct rql_stage *stage)
 {
 	const struct rql_index_gpu *gpu = gpu_of(stage);
 	const double room = gpu->keys.in.from.method ? gpu->keys.in.from.rows : 0;
-	return rql_index_gpu_rows_bytes(gpu) + gpu->state_bytes + (uint64_t)room * PROBE_BYTES;
+	return rql_index_gpu_rows_bytes(gpu) + gpu->state_bytes + (uint64_t)room * PROBE_BYTES +
+	       (gpu->points ? probes_bytes(gpu) : 0);
 }
 
 static const struct rql_stage_ops stage_ops = {.place = place,

@@ -316,8 +316,12 @@ rql_status rql_host_group_by_run(const struct rql_host_group_by *by, struct rql_
 	struct run run = {.by = by, .status = RQL_OK, .err = err};
 	*report = (struct rql_host_group_report){0};
 	RQL_TRY(check(by, err));
-	for (uint32_t i = 0; i < by->device_count; i++)
-		RQL_TRY(rql_device_start(by->devices[i], err));
+	for (uint32_t i = 0; i < by->device_count; i++) {
+		const rql_status started = rql_device_start(by->devices[i], err);
+		if (started == RQL_ERROR_DEVICE)
+			report->failed = by->devices[i];
+		RQL_TRY(started);
+	}
 	run.limit = limit_of(by);
 	pthread_mutex_init(&run.sink_lock, NULL);
 	pthread_mutex_init(&run.error_lock, NULL);

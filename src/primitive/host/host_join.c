@@ -296,8 +296,12 @@ rql_status rql_host_join_run(const struct rql_host_join *join, struct rql_host_r
 	struct run run = {.join = join, .status = RQL_OK, .err = err};
 	*report = (struct rql_host_report){0};
 	RQL_TRY(check(join, err));
-	for (uint32_t i = 0; i < join->device_count; i++)
-		RQL_TRY(rql_device_start(join->devices[i], err));
+	for (uint32_t i = 0; i < join->device_count; i++) {
+		const rql_status started = rql_device_start(join->devices[i], err);
+		if (started == RQL_ERROR_DEVICE)
+			report->failed = join->devices[i];
+		RQL_TRY(started);
+	}
 	const uint64_t limit = limit_of(join);
 	if (!rql_host_sizes_choose(join, join->devices[0], limit, &run.sizes))
 		return limit_reached(join->devices[0], rql_host_sizes_bytes(join, join->devices[0], &run.sizes), limit, err);
