@@ -134,13 +134,19 @@ static bool make_room(const struct rql_planning *p, const struct rql_sharers *on
 	return made;
 }
 
+/* An offer is refused for good where there is room: what is asked for is then not the method's. */
+static bool wants_room(const struct rql_planning *p, const struct rql_sharers *on, const struct rql_error *why)
+{
+	return rql_error_message(why)[0] || !rql_pairs_room(p->ctx->device_room, p->ctx->load_state, on);
+}
+
 static void try_devices(struct rql_planning *p, const struct rql_method *method, const struct rql_sharers *on,
                         const struct asked *asked, struct rql_pairs_offer *out)
 {
 	const uint64_t since = rql_now_ns();
 	struct rql_error why = {0};
 	const char *reason = prepare(p, method, on, *asked, out, &why);
-	while (!out->prepared && asked->fed && make_room(p, on, since))
+	while (!out->prepared && asked->fed && wants_room(p, on, &why) && make_room(p, on, since))
 		reason = prepare(p, method, on, *asked, out, &why);
 	if (!out->prepared && asked->fed && reason)
 		rql_planning_reason(p, RQL_REASON_UNIT, "%s by %s on %s: %s", asked->groups ? "groups" : "pairs", method->name,

@@ -68,7 +68,16 @@ static bool has_lines(const struct rql_index_choice *choice)
 	return fits;
 }
 
-/* The conditions that leave the fewest rows; where RX has no lines for them, what cgRX finds. */
+static rql_status choose_anew(struct rql_prepared *p, unsigned forms, const struct rql_request *request,
+                              struct rql_device *cpu, struct rql_error *err)
+{
+	rql_index_choice_clear(&p->choice);
+	p->choice = (struct rql_index_choice){.snapshot = NULL};
+	return rql_index_choose(forms, request, cpu, &p->choice, err);
+}
+
+/* The conditions that leave the fewest rows; where RX has no lines for them, a single one that it has lines for, else what
+ * cgRX finds. */
 static rql_status choose(struct rql_prepared *p, const struct rql_request *request, struct rql_device *device,
                          struct rql_error *err)
 {
@@ -76,9 +85,17 @@ static rql_status choose(struct rql_prepared *p, const struct rql_request *reque
 	RQL_TRY(rql_index_choose(FORMS, request, cpu, &p->choice, err));
 	if (has_lines(&p->choice))
 		return RQL_OK;
-	rql_index_choice_clear(&p->choice);
-	p->choice = (struct rql_index_choice){.snapshot = NULL};
-	return rql_index_choose(1u << RQL_INDEX_CGRX, request, cpu, &p->choice, err);
+	for (uint32_t c = 0; c < request->conjunct_count && request->conjunct_count > 1; c++) {
+		struct rql_request one = *request;
+		struct rql_error none = {0};
+		one.conjuncts = &request->conjuncts[c];
+		one.conjunct_count = 1;
+		const rql_status status = choose_anew(p, FORMS, &one, cpu, &none);
+		rql_error_clear(&none);
+		if (status == RQL_OK && has_lines(&p->choice))
+			return RQL_OK;
+	}
+	return choose_anew(p, 1u << RQL_INDEX_CGRX, request, cpu, err);
 }
 
 /* ---- the stage ---- */
