@@ -144,8 +144,8 @@ struct rql_scan_items_args {
 };
 RQL_KERNEL_STRUCT_SIZE(rql_scan_items_args, 56);
 
-/* Entries of a map that a device makes a part of by itself: of its bits uint32_t places, of its payloads and of a hash
- * table's narrow entries the first (a word of the key is its place then), of wide ones the second. */
+/* Entries of a map that a device makes a part of by itself. Of its bits they are uint32_t places, of its payloads and of
+ * a hash table's narrow entries the first (a word of the key is its place then), of wide ones the second. */
 struct rql_scan_map_place {
 	uint32_t place, found;
 };

@@ -1,6 +1,6 @@
-/* The method on a GPU's ray-tracing unit: `CREATE INDEX ... USING rx | cgrx`. Of the conditions that have such an index it
- * looks those up that one index answers (index_choose.h), by a ray or three for each value or range in each segment, and
- * gives the rows as bits. Where there are several conditions, or keys may be prefixes, these rows are a superset: whoever
+/* The method on a GPU's ray-tracing unit: `CREATE INDEX ... USING rx | cgrx`. It looks up the conditions that one
+ * such index answers (index_choose.h), by a ray or three for each value or range in each segment. It gives the rows as
+ * bits. Where there are several conditions, or keys may be prefixes, these rows are a superset: whoever
  * reads them tests all again. */
 #include <stdlib.h>
 #include "method/index/index_choose.h"
