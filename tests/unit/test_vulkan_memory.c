@@ -285,6 +285,7 @@ static void test_large_kept(void **state)
 	uint8_t *data = new_bytes(1000, 9), back[1000];
 	struct rql_buffer *large = new_buffer(bytes, RQL_MEMORY_DEVICE);
 	OK(rql_buffer_upload(large, 4096, data, 1000, &err));
+	OK(rql_buffer_download(large, 4096, back, 1000, &err)); /* so that nothing is under way */
 	const uint64_t address = large->address;
 	rql_buffer_free(large);
 	struct rql_buffer *short_of_it = new_buffer(bytes / 2 + (8 << 20), RQL_MEMORY_DEVICE);
