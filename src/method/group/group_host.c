@@ -9,13 +9,10 @@
 #include <string.h>
 
 #include "method/group/group.h"
+#include "method/host_rows.h"
 #include "primitive/host/host_group_by.h"
 
-/* As of joins (method/join/join_host.c). */
 #define PARTITION_GBPS 1.1
-#define FILE_GBPS 1.0
-#define PAGES_GBPS 1.5
-#define STEPS 12.0  /* submissions that are waited for */
 #define GROUP_NS 10.0 /* a thread puts a group away for the operator above, twice; and each of its values */
 #define GROUP_VALUE_NS 8.0
 #define SAMPLE 8192u
@@ -211,9 +208,9 @@ static rql_status put_groups(void *state, const struct rql_host_groups *groups, 
 static const char *refusal(const struct rql_request *request, enum rql_unit unit)
 {
 	const struct rql_grouping *of = request->grouping;
-	for (uint32_t i = 0; i < of->on.count; i++)
-		if (rql_device_lacks(of->on.device[i], unit))
-			return rql_device_lacks(of->on.device[i], unit);
+	const char *lack = rql_sharers_lack(&of->on, unit);
+	if (lack)
+		return lack;
 	if (!of->device_bytes)
 		return "rayql_device_memory_limit leaves nothing of the device's memory";
 	if (of->value_count > RQL_GROUPING_VALUES)
@@ -284,15 +281,13 @@ static void price(const struct rql_prepared *p, const struct rql_device *device,
 	const double put = p->of.groups * (GROUP_NS + GROUP_VALUE_NS * p->of.value_count);
 	const bool parts = p->way == RQL_HOST_PARTS;
 	const double split = parts ? bytes * 2 / (PARTITION_GBPS * threads) : 0;
-	const double beyond = parts && p->of.host_bytes ? bytes - (double)p->of.host_bytes / 2 : 0;
-	const double kept = parts ? bytes - (beyond > 0 ? beyond : 0) : 0;
-	const double pages = (kept + (double)p->staging + made) / (PAGES_GBPS * threads);
+	const double memory =
+		rql_host_rows_memory_ns(parts ? bytes : 0, p->of.host_bytes, (double)p->staging + made, threads);
 	const double grouped = p->unit == RQL_UNIT_RASTER && p->way != RQL_HOST_TABLE ? rql_group_raster_ns(profile, &size)
 	                                                                             : rql_group_compute_ns(profile, &size);
 	const uint32_t devices = parts ? p->of.on.count : 1;
-	*out = (struct rql_cost){.run_ns = grouped / devices + on_cpu + put + split + pages +
-	                                   (beyond > 0 ? beyond * 2 / FILE_GBPS : 0) +
-	                                   (STEPS + (double)p->partitions / devices) * profile->submit_ns,
+	*out = (struct rql_cost){.run_ns = grouped / devices + on_cpu + put + split + memory +
+	                                   (RQL_HOST_ROWS_STEPS + (double)p->partitions / devices) * profile->submit_ns,
 	                         .transfer_ns = (!parts ? in + back : in > back ? in : back) / devices,
 	                         .rows_out = p->of.groups,
 	                         .groups = p->of.groups,

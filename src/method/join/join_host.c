@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "method/host_rows.h"
 #include "method/join/join.h"
 #include "primitive/host/host_join.h"
 
@@ -17,9 +18,6 @@ _Static_assert(RQL_SIDE_COLUMNS == RQL_RELATION_COLUMNS, "what a side hands on")
 #define CHUNK_ROWS 16384u /* a multiple of 64 */
 #define READ_ROWS 4096u /* the same */
 #define FOUND_AT_ONCE 1024u
-#define FILE_GBPS 1.0 /* of a temporary file, written or read */
-#define STEPS 12.0 /* of a partition: submissions that are waited for */
-#define PAGES_GBPS 1.5 /* a thread's first writing of memory: the system clears its pages */
 #define DRAINED 8.0 /* of a partition, one part in so many: its first piece and its last result move alone */
 
 struct rql_prepared {
@@ -329,9 +327,9 @@ static struct rql_host_join expected_join(const struct rql_sides *of, uint32_t k
 static const char *refusal(const struct rql_request *request, enum rql_unit unit)
 {
 	const struct rql_sides *of = request->sides;
-	for (uint32_t i = 0; i < of->on.count; i++)
-		if (rql_device_lacks(of->on.device[i], unit))
-			return rql_device_lacks(of->on.device[i], unit);
+	const char *lack = rql_sharers_lack(&of->on, unit);
+	if (lack)
+		return lack;
 	if (!of->device_bytes)
 		return "rayql_device_memory_limit leaves nothing of the device's memory";
 	return of->rows[0] > (double)RQL_RELATION_ROWS || of->rows[1] > (double)RQL_RELATION_ROWS
@@ -392,11 +390,9 @@ static double cpu_ns(const struct rql_prepared *p, const struct rql_device *devi
 	const double passes = ceil(log2((double)p->partitions) / RQL_HOST_PASS_BITS);
 	const double placed = passes * rows * 2 * cpu->scan.row_ns / threads;
 	const double bytes = rows * (8 + row) + passes * rows * 2 * row + 2 * p->of.pairs * pair;
-	const double beyond = passes > 0 && p->of.host_bytes ? rows * row - (double)p->of.host_bytes / 2 : 0;
-	const double kept = passes > 0 ? rows * row - (beyond > 0 ? beyond : 0) : 0;
-	const double new_bytes = kept + (double)p->staging + p->of.pairs * pair;
-	const double pages = new_bytes / (PAGES_GBPS * threads);
-	return placed + bytes / cpu->read_gbps + pages + (beyond > 0 ? beyond * 2 / FILE_GBPS : 0);
+	return placed + bytes / cpu->read_gbps +
+	       rql_host_rows_memory_ns(passes > 0 ? rows * row : 0, p->of.host_bytes,
+	                               (double)p->staging + p->of.pairs * pair, threads);
 }
 
 /* The link's ways are used at once, beside the device's own work. Several devices share all but what the CPU does. */
@@ -410,7 +406,7 @@ static void price(const struct rql_prepared *p, const struct rql_device *device,
 	const double in = p->of.rows[1] * row / profile->upload_gbps, back = p->of.pairs * pair / profile->download_gbps;
 	const struct rql_method *method = p->drawn ? &rql_method_join_raster : &rql_method_join_compute;
 	const double link = p->of.rows[0] * row / profile->upload_gbps + (in > back ? in : back) + (in + back) / DRAINED;
-	const double on_device = method->pair_ns(profile, &size) + (double)p->partitions * STEPS * profile->submit_ns;
+	const double on_device = method->pair_ns(profile, &size) + (double)p->partitions * RQL_HOST_ROWS_STEPS * profile->submit_ns;
 	*out = (struct rql_cost){.run_ns = on_device / p->of.on.count + cpu_ns(p, device, row, pair),
 	                         .transfer_ns = link / p->of.on.count,
 	                         .rows_out = p->of.pairs,
