@@ -241,15 +241,6 @@ rql_status rql_index_gpu_see(const struct rql_index_gpu *gpu, rql_see_kernel *se
 	return gpu->keys.in.from.method ? see(state, &use, err) : RQL_OK;
 }
 
-rql_status rql_index_gpu_read(struct rql_index_gpu *gpu, const struct rql_index_keys *keys, struct rql_error *err)
-{
-	const struct rql_columns_source *from = &keys->in.from;
-	gpu->keys = *keys;
-	gpu->look_ups = from->rows < UINT32_MAX ? (uint32_t)from->rows : UINT32_MAX;
-	rql_stage_read(&gpu->stage, from->method->stage(from->prepared));
-	return rql_index_keys_take(&gpu->keys, gpu->snapshot, err);
-}
-
 uint64_t rql_index_gpu_keys_bytes(const struct rql_index_gpu *gpu)
 {
 	uint64_t bytes = 0;
@@ -325,6 +316,35 @@ rql_status rql_index_gpu_init(struct rql_index_gpu *gpu, const struct rql_index_
 	gpu->ops = ops;
 	gpu->snapshot = snapshot;
 	return rql_stage_init(&gpu->stage, &stage_ops, device, err);
+}
+
+const char *rql_index_gpu_keys_lack(const struct rql_request *request, unsigned forms)
+{
+	const char *why = rql_index_keys_refusal(request);
+	struct rql_index_keys keys;
+	if (!why && !rql_index_keys_choose(request, forms, &keys))
+		why = "the keys' columns have no index that the unit looks up in";
+	return why;
+}
+
+rql_status rql_index_gpu_init_keys(struct rql_index_gpu *gpu, const struct rql_index_gpu_ops *ops,
+                                   const struct rql_request *request, unsigned forms, struct rql_device *device,
+                                   struct rql_index_choice *choice, struct rql_error *err)
+{
+	const struct rql_columns_source *from = &request->keys->from;
+	struct rql_index_keys keys;
+	(void)rql_index_keys_choose(request, forms, &keys);
+	*choice = (struct rql_index_choice){.forms = forms,
+	                                    .snapshot = rql_store_snapshot_retain(request->snapshot),
+	                                    .of = keys.of,
+	                                    .points = rql_index_keys_are_points(&keys),
+	                                    .covered = keys.covered,
+	                                    .found = keys.found};
+	RQL_TRY(rql_index_gpu_init(gpu, ops, choice->snapshot, device, err));
+	gpu->keys = keys;
+	gpu->look_ups = from->rows < UINT32_MAX ? (uint32_t)from->rows : UINT32_MAX;
+	rql_stage_read(&gpu->stage, from->method->stage(from->prepared));
+	return rql_index_keys_take(&gpu->keys, gpu->snapshot, err);
 }
 
 void rql_index_gpu_clear(struct rql_index_gpu *gpu)

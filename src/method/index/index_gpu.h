@@ -6,6 +6,7 @@
 #define RQL_METHOD_INDEX_GPU_H
 
 #include "device/placement.h"
+#include "method/index/index_choose.h"
 #include "method/index/index_keys.h"
 #include "primitive/primitive.h"
 #include "method/stage.h"
@@ -55,9 +56,13 @@ struct rql_index_gpu {
 rql_status rql_index_gpu_init(struct rql_index_gpu *gpu, const struct rql_index_gpu_ops *ops,
                               const struct rql_store_snapshot *snapshot, struct rql_device *device,
                               struct rql_error *err) RQL_MUST_CHECK;
-/* The keys come in. After init; also what is borrowed of them is copied. */
-rql_status rql_index_gpu_read(struct rql_index_gpu *gpu, const struct rql_index_keys *keys,
-                              struct rql_error *err) RQL_MUST_CHECK;
+/* The same of a request whose keys come in; what is borrowed of them is copied. *choice becomes what is looked up, and is
+ * to be cleared after an error, too. */
+rql_status rql_index_gpu_init_keys(struct rql_index_gpu *gpu, const struct rql_index_gpu_ops *ops,
+                                   const struct rql_request *request, unsigned forms, struct rql_device *device,
+                                   struct rql_index_choice *choice, struct rql_error *err) RQL_MUST_CHECK;
+/* Why such a request is not to be had; NULL: it is. */
+const char *rql_index_gpu_keys_lack(const struct rql_request *request, unsigned forms);
 /* Bytes that are brought to the device for their sake. */
 uint64_t rql_index_gpu_keys_bytes(const struct rql_index_gpu *gpu);
 /* What making probes of them takes, and the kernel that does it. */

@@ -157,30 +157,17 @@ static rql_status prepare(const struct rql_request *request, struct rql_device *
 static enum rql_offer offer_keys(const struct rql_request *request, const struct rql_device *device, const char **reason)
 {
 	const char *why = rql_device_lacks(device, RQL_UNIT_COMPUTE);
-	struct rql_index_keys keys;
-	why = why ? why : rql_index_keys_refusal(request);
-	if (!why && !rql_index_keys_choose(request, RQL_INDEX_FORMS_COMPUTE, &keys))
-		why = "the keys' columns have no index that the unit looks up in";
-	return rql_offer_unless(why, reason);
+	return rql_offer_unless(why ? why : rql_index_gpu_keys_lack(request, RQL_INDEX_FORMS_COMPUTE), reason);
 }
 
 static rql_status prepare_keys(const struct rql_request *request, struct rql_device *device, struct rql_prepared **out,
                                struct rql_error *err)
 {
 	struct rql_prepared *p = calloc(1, sizeof(*p));
-	struct rql_index_keys keys;
 	if (!p)
 		return rql_error_memory(err, sizeof(*p), "look-ups");
-	(void)rql_index_keys_choose(request, RQL_INDEX_FORMS_COMPUTE, &keys);
-	p->choice = (struct rql_index_choice){.forms = RQL_INDEX_FORMS_COMPUTE,
-	                                      .snapshot = rql_store_snapshot_retain(request->snapshot),
-	                                      .of = keys.of,
-	                                      .points = rql_index_keys_are_points(&keys),
-	                                      .covered = keys.covered,
-	                                      .found = keys.found};
-	rql_status status = rql_index_gpu_init(&p->gpu, &ops, p->choice.snapshot, device, err);
-	if (status == RQL_OK)
-		status = rql_index_gpu_read(&p->gpu, &keys, err);
+	const rql_status status =
+		rql_index_gpu_init_keys(&p->gpu, &ops, request, RQL_INDEX_FORMS_COMPUTE, device, &p->choice, err);
 	if (status == RQL_OK)
 		*out = p;
 	else

@@ -180,11 +180,7 @@ static rql_status prepare(const struct rql_request *request, struct rql_device *
 static enum rql_offer offer_keys(const struct rql_request *request, const struct rql_device *device, const char **reason)
 {
 	const char *why = rql_device_lacks(device, RQL_UNIT_RT);
-	struct rql_index_keys keys;
-	why = why ? why : rql_index_keys_refusal(request);
-	if (!why && !rql_index_keys_choose(request, FORMS, &keys))
-		why = "the keys' columns have no index that the unit looks up in";
-	return rql_offer_unless(why, reason);
+	return rql_offer_unless(why ? why : rql_index_gpu_keys_lack(request, FORMS), reason);
 }
 
 static rql_status prepare_keys(const struct rql_request *request, struct rql_device *device, struct rql_prepared **out,
@@ -193,17 +189,8 @@ static rql_status prepare_keys(const struct rql_request *request, struct rql_dev
 	struct rql_prepared *p = calloc(1, sizeof(*p));
 	if (!p)
 		return rql_error_memory(err, sizeof(*p), "look-ups");
-	struct rql_index_keys keys;
-	(void)rql_index_keys_choose(request, FORMS, &keys);
-	p->choice = (struct rql_index_choice){.forms = FORMS,
-	                                      .snapshot = rql_store_snapshot_retain(request->snapshot),
-	                                      .of = keys.of,
-	                                      .covered = keys.covered,
-	                                      .found = keys.found};
-	rql_status status = rql_index_gpu_init(&p->gpu, &ops, p->choice.snapshot, device, err);
+	const rql_status status = rql_index_gpu_init_keys(&p->gpu, &ops, request, FORMS, device, &p->choice, err);
 	p->gpu.state_bytes = RQL_RX_STATE_WORDS * 8;
-	if (status == RQL_OK)
-		status = rql_index_gpu_read(&p->gpu, &keys, err);
 	if (status == RQL_OK)
 		*out = p;
 	else
