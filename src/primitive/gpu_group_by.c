@@ -22,8 +22,8 @@ struct group_by_plan {
 	uint64_t table_keys, table_words, part_temp, bytes;
 };
 
-/* Shared memory of a table, as group_by.comp and group_by_places.glsl lay it out: a key a slot, and for each copy a tally,
- * a sum's words, a least and a greatest value. */
+/* Shared memory of a table, as group_by_find.glsl and group_by_places.glsl lay it out: a key a slot, and for each copy a
+ * tally, a sum's words, a least and a greatest value. */
 static uint32_t table_bytes(const struct rql_group_by *group, const struct group_by_plan *plan, uint32_t slots,
                             uint32_t copies)
 {
@@ -243,6 +243,24 @@ static uint64_t column_flags(const struct rql_group_by_column *column)
 	return flags;
 }
 
+static uint64_t flags_of(const struct rql_group_by *group, const struct group_by_plan *plan, uint32_t column)
+{
+	const bool paired = is_paired(group, plan) && first_with(group, column) == 0;
+	return column_flags(&group->columns[column]) | (paired ? RQL_COLUMN_PAIRED : 0);
+}
+
+/* Of all columns, where they are the same. */
+static uint32_t common_flags(const struct rql_group_by *group, const struct group_by_plan *plan)
+{
+	if (!group->column_count)
+		return UINT32_MAX;
+	const uint64_t flags = flags_of(group, plan, 0);
+	for (uint32_t i = 1; i < group->column_count; i++)
+		if (flags_of(group, plan, i) != flags)
+			return UINT32_MAX;
+	return (uint32_t)flags;
+}
+
 static rql_status record_columns(struct rql_commands *c, const struct rql_group_by *group,
                                  const struct group_by_plan *plan, struct rql_error *err)
 {
@@ -253,8 +271,7 @@ static rql_status record_columns(struct rql_commands *c, const struct rql_group_
 		struct rql_span moved = rql_span_at(&group->temp, plan->columns[i]);
 		uint64_t *words = table.words + table.count;
 		words[0] = rql_span_address(plan->bits ? &moved : &column->values);
-		words[1] = column_flags(column);
-		words[1] |= is_paired(group, plan) && first_with(group, i) == 0 ? RQL_COLUMN_PAIRED : 0;
+		words[1] = flags_of(group, plan, i);
 		words[2] = rql_span_address(&column->sum);
 		words[3] = rql_span_address(&column->min);
 		words[4] = rql_span_address(&column->max);
@@ -333,10 +350,14 @@ static rql_status record_groups(struct rql_commands *c, const struct rql_group_b
 	const struct rql_pipeline *groups;
 	uint32_t places = (plan->slots + 1) * plan->copies;
 	uint32_t constants[] = {plan->threads, 0, plan->slots, places, plan->extremes ? places : 1,
-	                        plan->slots / plan->threads + 1};
+	                        plan->slots / plan->threads + 1, UINT32_MAX, UINT32_MAX};
+	if (rql_relation_is_special(group->count, &group->tuning)) {
+		constants[6] = args.flags;
+		constants[7] = common_flags(group, plan);
+	}
 	enum rql_relation_kernel kernel = group->key_bits == 64 ? RQL_RELATION_GROUP_BY_64_32 : RQL_RELATION_GROUP_BY_32_32;
 	kernel += (enum rql_relation_kernel)((plan->value_bits == 64) + has_reals(group));
-	RQL_TRY(rql_relation_pipeline(device, kernel, constants, 6, &groups, err));
+	RQL_TRY(rql_relation_pipeline(device, kernel, constants, 8, &groups, err));
 	struct rql_uses uses = {.count = 0};
 	add_uses(group, &uses);
 	uint64_t pieces = (group->count >> plan->piece_log2) + 1;

@@ -76,6 +76,14 @@ static inline uint32_t rql_log2_up(uint64_t value)
 	return log2;
 }
 
+/* From so many rows on a kernel is made for the shape of the request: code for what others need costs instructions, which
+ * bound these kernels. Fewer rows do not pay for one more kernel to compile. */
+#define RQL_SPECIAL_ROWS (UINT64_C(1) << 22)
+static inline bool rql_relation_is_special(uint64_t rows, const struct rql_relation_tuning *tuning)
+{
+	return tuning->special || rows >= RQL_SPECIAL_ROWS;
+}
+
 /* Most rows of pairs: kernels number their words by 32 bits. */
 #define RQL_PAIRED_ROWS (UINT64_C(1) << 31)
 

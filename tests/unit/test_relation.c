@@ -777,6 +777,12 @@ static void test_groups_skew(void **state)
 	struct group_check full = {.key_bits = 64, .value_bits = 64, .rows = 250, .distinct = 1 << 20, .guess = 30,
 	                           .pattern = UNIFORM, .columns = 2, .tuning = {.bits = 1, .slots = 64, .threads = 64}};
 	check_groups(full);
+	/* Kernels for one shape of request: all columns are alike, or one is paired with its keys. */
+	struct group_check special = {.key_bits = 32, .value_bits = 32, .rows = 9001, .distinct = 300, .guess = 300,
+	                              .pattern = UNIFORM, .columns = 1, .is_signed = true, .tuning = {.special = true}};
+	check_groups(special);
+	special.tuning.bits = 5;
+	check_groups(special);
 	k.tuning = (struct rql_relation_tuning){0};
 	k.pattern = UNIFORM;
 	k.guess = 1; /* found out by what finds no place */

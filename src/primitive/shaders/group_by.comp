@@ -17,20 +17,13 @@ layout(push_constant, scalar) uniform rql_push { rql_group_by_args args; };
 #include "primitive/shaders/group_by_table.glsl"
 #define ROWS 4u
 #define ALL_ROWS ((1u << ROWS) - 1u)
-#define PROBES 64u
+#define ANY_FLAGS 0xffffffffu
+// Of a kernel that is made for one shape of request (RQL_SPECIAL_ROWS): args.flags, and all columns' flags, if they are
+// the same.
+layout(constant_id = 6) const uint ROW_FLAGS = ANY_FLAGS;
+layout(constant_id = 7) const uint COLUMN_FLAGS = ANY_FLAGS;
 #include "primitive/shaders/group_by_places.glsl"
-// Keys lie by buckets of 16 bytes, which are read at once: so most keys are found by one read, where a table of single
-// keys that is as full would have lanes that look on for several turns, and all lanes of a subgroup with them.
-#if KEY_BITS == 64
-#define BUCKET u64vec2
-#define BUCKET_KEYS 2u
-#else
-#define BUCKET uvec4
-#define BUCKET_KEYS 4u
-#endif
-#define NO_KEY BUCKET_KEYS // of the places in a bucket
-shared BUCKET buckets[SLOTS / BUCKET_KEYS]; // EMPTY: none
-shared uint mark_used; // the key EMPTY itself, whose slot is SLOTS, has come
+#include "primitive/shaders/group_by_find.glsl"
 shared uint stopped, given_up; // before rows are added, and while they are
 shared uint64_t base;
 
@@ -43,85 +36,6 @@ struct column_words {
 	uint index, flags;
 	uint64_t from;
 };
-
-KEY key_of_slot(uint slot)
-{
-	return slot < SLOTS ? buckets[slot / BUCKET_KEYS][slot % BUCKET_KEYS] : EMPTY;
-}
-
-bool is_used(uint slot)
-{
-	return slot == SLOTS ? mark_used != 0u : key_of_slot(slot) != EMPTY;
-}
-
-// Where a key is in a bucket, or NO_KEY.
-uint place_in(BUCKET bucket, KEY key)
-{
-	uint place = bucket.y == key ? 1u : NO_KEY;
-#if KEY_BITS == 32
-	place = bucket.z == key ? 2u : bucket.w == key ? 3u : place;
-#endif
-	return bucket.x == key ? 0u : place;
-}
-
-KEY picked(in KEY of[ROWS], uint row)
-{
-	KEY it = of[0];
-	[[unroll]] for (uint r = 1u; r < ROWS; r++)
-		it = r == row ? of[r] : it;
-	return it;
-}
-
-// Rows whose key was not in its first bucket: that in which it is, or has its place from now on. A lane goes through its
-// rows one by one. `slots`: buckets of those in `left`. Returns the rows for which there is no place.
-uint look_on(in KEY key[ROWS], uint left, inout uint slots[ROWS])
-{
-	uint lost = 0u, probes = 0u;
-	while (left != 0u) {
-		uint row = findLSB(left), at = slots[0];
-		[[unroll]] for (uint r = 1u; r < ROWS; r++)
-			at = r == row ? slots[r] : at;
-		KEY own = picked(key, row);
-		uint place = place_in(buckets[at], own);
-		if (place == NO_KEY) {
-			uint vacant = place_in(buckets[at], EMPTY);
-			if (vacant != NO_KEY) {
-				KEY there = atomicCompSwap(buckets[at][vacant], EMPTY, own);
-				place = there == EMPTY || there == own ? vacant : NO_KEY;
-			} else {
-				at = at + (rql_hash(own, (args.flags & RQL_ROWS_RAW) != 0u) >> 11u | 1u) & (SLOTS / BUCKET_KEYS - 1u);
-				lost |= ++probes > PROBES ? 1u << row : 0u;
-			}
-		}
-		bool done = place != NO_KEY || IS(lost, row);
-		[[unroll]] for (uint r = 0u; r < ROWS; r++)
-			slots[r] = r == row ? (done ? at * BUCKET_KEYS + place : at) : slots[r];
-		left &= done ? left - 1u : ~0u;
-		probes = done ? 0u : probes;
-	}
-	return lost;
-}
-
-// The slots of the wanted rows' keys; returns the rows that have one.
-uint find_slots(in KEY key[ROWS], uint wanted, inout uint slots[ROWS])
-{
-	uint left = 0u;
-	[[unroll]] for (uint r = 0u; r < ROWS; r++)
-		slots[r] = rql_hash(key[r], (args.flags & RQL_ROWS_RAW) != 0u) & (SLOTS / BUCKET_KEYS - 1u);
-	BUCKET there[ROWS];
-	[[unroll]] for (uint r = 0u; r < ROWS; r++)
-		there[r] = buckets[slots[r]];
-	[[unroll]] for (uint r = 0u; r < ROWS; r++) {
-		uint place = place_in(there[r], key[r]);
-		bool marked = key[r] == EMPTY;
-		left |= place == NO_KEY && !marked ? 1u << r : 0u;
-		slots[r] = marked ? SLOTS : place == NO_KEY ? slots[r] : slots[r] * BUCKET_KEYS + place;
-		if (marked && IS(wanted, r))
-			mark_used = 1u;
-	}
-	left &= wanted;
-	return left == 0u ? wanted : wanted & ~look_on(key, left, slots);
-}
 
 // One row that has no group here, into the device's table; rows: 1 if it is to be counted.
 void add_table(KEY key, uint column, uint flags, VALUE value, bool counted)
@@ -158,42 +72,63 @@ void add_table(KEY key, uint column, uint flags, VALUE value, bool counted)
 
 void clear(bool groups_too)
 {
-	uint t = rql_thread();
 	if (groups_too)
-		for (uint i = t; i < SLOTS / BUCKET_KEYS; i += THREADS)
-			buckets[i] = BUCKET(EMPTY);
+		clear_keys();
 	clear_places();
-	if (t == 0u)
+	if (rql_thread() == 0u) {
 		stopped = RQL_U64(args.control, 1) != 0ul ? 1u : 0u;
-	if (t == 0u)
 		given_up = 0u;
-	if (t == 0u && groups_too)
-		mark_used = 0u;
+	}
 	barrier();
+}
+
+uint row_flags()
+{
+	return ROW_FLAGS != ANY_FLAGS ? ROW_FLAGS : args.flags;
+}
+
+VALUE value_of(uint narrow, uint flags)
+{
+	VALUE value = narrow;
+#if VALUE_BITS == 64
+	value = (flags & RQL_GROUP_SIGNED) != 0u ? uint64_t(int64_t(int(narrow))) : value;
+#endif
+	return (flags & RQL_GROUP_PRESENT) != 0u ? min(value, VALUE(1)) : value;
 }
 
 VALUE value_at(uint64_t from, uint flags, uint row)
 {
 	if (from == 0ul)
 		return VALUE(0);
-	row <<= (flags & RQL_COLUMN_PAIRED) != 0u ? 1u : 0u;
 #if VALUE_BITS == 64
-	uint64_t value;
 	if ((flags & RQL_COLUMN_WIDE) != 0u) {
-		value = RQL_U64(from, row);
-	} else {
-		uint narrow = RQL_U32(from, row);
-		value = (flags & RQL_GROUP_SIGNED) != 0u ? uint64_t(int64_t(int(narrow))) : uint64_t(narrow);
+		uint64_t value = RQL_U64(from, row);
+		return (flags & RQL_GROUP_PRESENT) != 0u ? min(value, 1ul) : value;
 	}
-#else
-	uint value = RQL_U32(from, row);
 #endif
-	return (flags & RQL_GROUP_PRESENT) != 0u ? min(value, VALUE(1)) : value;
+	return value_of(RQL_U32(from, row << ((flags & RQL_COLUMN_PAIRED) != 0u ? 1u : 0u)), flags);
+}
+
+// All columns are the one beside the keys.
+#define READS_PAIRS (COLUMN_FLAGS != ANY_FLAGS && (COLUMN_FLAGS & RQL_COLUMN_PAIRED) != 0u)
+
+void load_row(uint row, column_words column, out KEY key, out VALUE value)
+{
+	if (READS_PAIRS) {
+		uvec2 pair = unpackUint2x32(RQL_U64(args.keys, row));
+		key = KEY(pair.x);
+		value = value_of(pair.y, column.flags);
+		return;
+	}
+	key = RQL_KEY(args.keys, (row_flags() & RQL_ROWS_PAIRED) != 0u ? row << 1u : row);
+	value = value_at(column.from, column.flags, row);
 }
 
 // Which rows of a subgroup's are there: bit r is row first + r * lanes + lane.
 uint rows_wanted(uint first, uint end)
 {
+	if (first < end && end - first >= ROWS * gl_SubgroupSize)
+		return ALL_ROWS;
 	uint wanted = 0u;
 	[[unroll]] for (uint r = 0u; r < ROWS; r++)
 		wanted |= first + r * gl_SubgroupSize + gl_SubgroupInvocationID < end ? 1u << r : 0u;
@@ -202,18 +137,18 @@ uint rows_wanted(uint first, uint end)
 
 void load_rows(uint first, uint end, column_words column, out KEY key[ROWS], out VALUE value[ROWS])
 {
-	uint row = first + gl_SubgroupInvocationID, pair = (args.flags & RQL_ROWS_PAIRED) != 0u ? 1u : 0u;
+	uint row = first + gl_SubgroupInvocationID;
 	if (first < end && end - first >= ROWS * gl_SubgroupSize) {
-		[[unroll]] for (uint r = 0u; r < ROWS; r++) {
-			key[r] = RQL_KEY(args.keys, row + r * gl_SubgroupSize << pair);
-			value[r] = value_at(column.from, column.flags, row + r * gl_SubgroupSize);
-		}
+		[[unroll]] for (uint r = 0u; r < ROWS; r++)
+			load_row(row + r * gl_SubgroupSize, column, key[r], value[r]);
 		return;
 	}
 	uint wanted = rows_wanted(first, end);
 	[[unroll]] for (uint r = 0u; r < ROWS; r++) {
-		key[r] = IS(wanted, r) ? RQL_KEY(args.keys, row + r * gl_SubgroupSize << pair) : EMPTY;
-		value[r] = IS(wanted, r) ? value_at(column.from, column.flags, row + r * gl_SubgroupSize) : VALUE(0);
+		key[r] = EMPTY;
+		value[r] = VALUE(0);
+		if (IS(wanted, r))
+			load_row(row + r * gl_SubgroupSize, column, key[r], value[r]);
 	}
 }
 
@@ -387,7 +322,7 @@ bool piece_of(uint64_t group, out piece_rows piece)
 			piece.end = (piece.first / size + 1u) * size;
 			piece.whole = false;
 		}
-		piece.whole = piece.whole && (args.flags & RQL_ROWS_BATCH) == 0u;
+		piece.whole = piece.whole && (row_flags() & RQL_ROWS_BATCH) == 0u;
 		return piece.first < piece.end;
 	}
 	uint64_t begin = (group - args.parts + 1u) * size;
@@ -414,7 +349,7 @@ void main()
 		column_words column = column_words(c, 0u, 0ul);
 		if (c < args.column_count) {
 			column.from = group_column(c, 0u);
-			column.flags = uint(group_column(c, 1u));
+			column.flags = COLUMN_FLAGS != ANY_FLAGS ? COLUMN_FLAGS : uint(group_column(c, 1u));
 		}
 		held_words held;
 		[[unroll]] for (uint k = 0u; k < RQL_GROUP_HELD_MOST; k++)
