@@ -247,6 +247,17 @@ static struct rql_expr *is_null(const struct rql_scan_binding *b, const struct r
 	return out;
 }
 
+/* NULL: it is none of a number with halves. */
+static struct rql_expr *half(const struct rql_scan_binding *b, const struct rql_expr *e)
+{
+	const bool upper = !strcmp(e->name, RQL_UPPER_HALF);
+	struct halves x;
+	if ((!upper && strcmp(e->name, RQL_LOWER_HALF) != 0) || !reads_halves(b, e->children[0]) ||
+	    !halve(b, e->children[0], &x))
+		return NULL;
+	return (struct rql_expr *)(uintptr_t)(upper ? x.upper : x.lower);
+}
+
 /* rql_replace_fn */
 static struct rql_expr *replace(struct rql_arena *arena, const struct rql_expr *e, void *state)
 {
@@ -262,6 +273,8 @@ static struct rql_expr *replace(struct rql_arena *arena, const struct rql_expr *
 	case RQL_EXPR_IS_NULL:
 	case RQL_EXPR_IS_NOT_NULL:
 		return is_null(b, e);
+	case RQL_EXPR_FUNCTION:
+		return half(b, e);
 	case RQL_EXPR_COLUMN:
 	case RQL_EXPR_REF:
 		return (struct rql_expr *)(uintptr_t)e;
