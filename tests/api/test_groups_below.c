@@ -182,6 +182,8 @@ static void halves_by_groups(rayql_connection *con)
 {
 	same(con, "SELECT f, max(x), min(x), max(y), min(y), sum(x), count(x), max(n), avg(n) FROM (SELECT k, f, sum(g) x, sum(m) y, count(*) n "
 	          "FROM z GROUP BY k, f) GROUP BY f ORDER BY ALL");
+	same(con, "SELECT f, max(x), min(s), max(s) FROM (SELECT k, f, sum(g) x, sum(f) s FROM z GROUP BY k, f) "
+	          "WHERE s > 3 OR x IS NULL GROUP BY f ORDER BY ALL");
 	same(con, "SELECT p, q, max(x - y * 3 + 5), min(x) FILTER (WHERE n > 1), max(x) FILTER (WHERE y < 0) FROM (SELECT CASE WHEN f < 7 THEN f END p, "
 	          "k % 5 q, k, sum(g) x, sum(g // 3) y, count(*) n FROM z GROUP BY ALL) WHERE x <> 7 OR x IS NULL GROUP BY p, q ORDER BY ALL");
 	same(con, "SELECT k, max(x) h FROM (SELECT k, f, sum(g) x FROM z GROUP BY k, f) GROUP BY k HAVING min(x) < 0 ORDER BY h DESC NULLS LAST, k LIMIT 7");
