@@ -39,6 +39,7 @@ rql_status rql_join_add_room(struct joining *j, struct pairs *p, uint64_t more, 
 #define COPIED_AT_ONCE (UINT64_C(1) << 18)
 
 struct copying {
+	const struct rql_running *r;
 	uint32_t *to;
 	const uint32_t *from;
 	uint64_t count;
@@ -49,13 +50,16 @@ static void copy_part(void *state, uint64_t index, unsigned worker)
 	const struct copying *c = state;
 	const uint64_t first = index * COPIED_AT_ONCE, left = c->count - first;
 	(void)worker;
-	memcpy(c->to + first, c->from + first, (left < COPIED_AT_ONCE ? left : COPIED_AT_ONCE) * sizeof *c->to);
+	if (rql_running_ask(c->r, NULL) == RQL_OK) /* the caller asks, too */
+		memcpy(c->to + first, c->from + first, (left < COPIED_AT_ONCE ? left : COPIED_AT_ONCE) * sizeof *c->to);
 }
 
-void rql_join_copy(const struct joining *j, uint32_t *to, const uint32_t *from, uint64_t count)
+rql_status rql_join_copy(const struct joining *j, uint32_t *to, const uint32_t *from, uint64_t count,
+                         struct rql_error *err)
 {
-	struct copying c = {to, from, count};
+	struct copying c = {j->r, to, from, count};
 	rql_pool_each(j->r->flow ? j->r->flow->pool : NULL, (count + COPIED_AT_ONCE - 1) / COPIED_AT_ONCE, copy_part, &c);
+	return rql_running_ask(j->r, err);
 }
 
 rql_status rql_join_two_partners(struct rql_error *err)
@@ -63,9 +67,8 @@ rql_status rql_join_two_partners(struct rql_error *err)
 	return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "a subquery gives more than one row");
 }
 
-/* The pairs of one row that looks up, all conditions being true. */
-static rql_status take(struct joining *j, struct pairs *p, struct pair_room *room, uint64_t first, uint32_t probe,
-                       const uint32_t *build, uint32_t count, struct rql_error *err)
+static rql_status take_some(struct joining *j, struct pairs *p, struct pair_room *room, uint64_t first, uint32_t probe,
+                            const uint32_t *build, uint32_t count, struct rql_error *err)
 {
 	bool *hit = &room->hit[probe - first];
 	if (j->single && (count > 1 || *hit))
@@ -80,6 +83,22 @@ static rql_status take(struct joining *j, struct pairs *p, struct pair_room *roo
 	for (uint32_t i = 0; i < count; i++) {
 		p->probe[p->count] = probe;
 		p->build[p->count++] = build[i];
+	}
+	return RQL_OK;
+}
+
+/* The pairs of one row that looks up, all conditions being true. */
+static rql_status take(struct joining *j, struct pairs *p, struct pair_room *room, uint64_t first, uint32_t probe,
+                       const uint32_t *build, uint32_t count, struct rql_error *err)
+{
+	for (uint32_t n; count; build += n, count -= n) {
+		if (!room->left) {
+			RQL_TRY(rql_running_ask(j->r, err));
+			room->left = RQL_PAIRS_AT_ONCE;
+		}
+		n = count < room->left ? count : room->left;
+		room->left -= n;
+		RQL_TRY(take_some(j, p, room, first, probe, build, n, err));
 	}
 	return RQL_OK;
 }
@@ -126,6 +145,7 @@ static rql_status test_candidates(struct joining *j, struct pairs *p, struct pai
 	const uint32_t n = room->count;
 	if (!n)
 		return RQL_OK;
+	RQL_TRY(rql_running_ask(j->r, err));
 	RQL_TRY(rql_join_test(j, room, worker, live, err));
 	for (uint32_t w = 0; w < (n + 63) / 64; w++)
 		for (uint64_t bits = live[w]; bits; bits &= bits - 1) {
@@ -326,9 +346,9 @@ static rql_status gather(struct joining *j, uint64_t *count, uint32_t **probe, u
 	for (uint64_t m = 0; m < morsels; at += j->morsels[m++].count) {
 		if (!j->morsels[m].count)
 			continue;
-		rql_join_copy(j, *probe + at, j->morsels[m].probe, j->morsels[m].count);
+		RQL_TRY(rql_join_copy(j, *probe + at, j->morsels[m].probe, j->morsels[m].count, j->r->err));
 		if (j->morsels[m].build)
-			rql_join_copy(j, *build + at, j->morsels[m].build, j->morsels[m].count);
+			RQL_TRY(rql_join_copy(j, *build + at, j->morsels[m].build, j->morsels[m].count, j->r->err));
 	}
 	for (uint64_t i = 0; own && i < j->sides[j->build]->rows; i++)
 		if (rql_join_is_found(j, (uint32_t)i) == wanted) {

@@ -55,6 +55,7 @@ struct pair_room {
 	uint32_t probe[RQL_VECTOR_ROWS], build[RQL_VECTOR_ROWS];
 	bool hit[RQL_MORSEL_ROWS];
 	uint32_t count;
+	uint32_t left; /* pairs to take until rql_running_ask */
 	struct rql_rowset set;
 	uint32_t **at; /* [columns]: numbers of rows for vectors that stood elsewhere already */
 };
@@ -119,7 +120,9 @@ uint64_t rql_index_range_count(const struct joining *j, uint64_t least, uint64_t
 
 rql_status rql_join_add_room(struct joining *j, struct pairs *p, uint64_t more, struct rql_error *err) RQL_MUST_CHECK;
 /* By all threads where they are many: new pages cost more than the rows. */
-void rql_join_copy(const struct joining *j, uint32_t *to, const uint32_t *from, uint64_t count);
+rql_status rql_join_copy(const struct joining *j, uint32_t *to, const uint32_t *from, uint64_t count,
+                         struct rql_error *err) RQL_MUST_CHECK;
+#define RQL_PAIRS_AT_ONCE (UINT32_C(1) << 20) /* some milliseconds; then it is asked whether the user has interrupted */
 rql_status rql_join_two_partners(struct rql_error *err) RQL_MUST_CHECK;
 static inline bool rql_join_is_found(const struct joining *j, uint32_t row)
 {

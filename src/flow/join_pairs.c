@@ -63,8 +63,8 @@ static rql_status take_all(struct finding *f, const uint32_t *build, const uint3
 	struct pairs *p = f->p;
 	if (p->room - p->count < count)
 		RQL_TRY(rql_join_add_room(f->j, p, count, err));
-	rql_join_copy(f->j, p->build + p->count, build, count);
-	rql_join_copy(f->j, p->probe + p->count, probe, count);
+	RQL_TRY(rql_join_copy(f->j, p->build + p->count, build, count, err));
+	RQL_TRY(rql_join_copy(f->j, p->probe + p->count, probe, count, err));
 	p->count += count;
 	return RQL_OK;
 }
@@ -163,18 +163,14 @@ static rql_status test(struct finding *f, const uint32_t *build, const uint32_t 
 	return RQL_OK;
 }
 
-static rql_status put(void *state, const struct rql_found *all, struct rql_error *err)
+static rql_status put_some(struct finding *f, const uint32_t *build, const uint32_t *probe, uint64_t count,
+                           struct rql_error *err)
 {
-	struct finding *f = state;
-	struct rql_found found = *all;
-	RQL_TRY(rql_join_pairs_check(f->j, &found, err));
-	const uint32_t *build = found.columns[0][0], *probe = found.columns[1][0];
-	const uint64_t count = found.count;
-	if (!build) {
-		for (uint64_t i = 0; i < count; i++)
-			hit(f, probe[i]);
+	RQL_TRY(rql_running_ask(f->j->r, err));
+	for (uint64_t i = 0; !build && i < count; i++)
+		hit(f, probe[i]);
+	if (!build)
 		return RQL_OK;
-	}
 	if (f->room) {
 		for (uint64_t at = 0, n; at < count; at += n) {
 			n = count - at < RQL_VECTOR_ROWS ? count - at : RQL_VECTOR_ROWS;
@@ -182,10 +178,23 @@ static rql_status put(void *state, const struct rql_found *all, struct rql_error
 		}
 		return RQL_OK;
 	}
-	if (!f->hit && !f->j->found)
-		return take_all(f, build, probe, count, err);
 	for (uint64_t i = 0; i < count; i++)
 		RQL_TRY(take(f, build[i], probe[i], err));
+	return RQL_OK;
+}
+
+static rql_status put(void *state, const struct rql_found *all, struct rql_error *err)
+{
+	struct finding *f = state;
+	struct rql_found found = *all;
+	RQL_TRY(rql_join_pairs_check(f->j, &found, err));
+	const uint32_t *build = found.columns[0][0], *probe = found.columns[1][0];
+	if (build && !f->room && !f->hit && !f->j->found)
+		return take_all(f, build, probe, found.count, err);
+	for (uint64_t at = 0, n; at < found.count; at += n) {
+		n = found.count - at < RQL_PAIRS_AT_ONCE ? found.count - at : RQL_PAIRS_AT_ONCE;
+		RQL_TRY(put_some(f, build ? build + at : NULL, probe + at, n, err));
+	}
 	return RQL_OK;
 }
 

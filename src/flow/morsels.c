@@ -19,9 +19,12 @@ unsigned rql_running_threads(const struct rql_running *r)
 	return r->flow && r->flow->pool ? rql_pool_threads(r->flow->pool) : 1;
 }
 
-static bool cancelled(const struct rql_running *r)
+rql_status rql_running_ask(const struct rql_running *r, struct rql_error *err)
 {
-	return r->flow && r->flow->progress && atomic_load_explicit(&r->flow->progress->cancel, memory_order_relaxed);
+	const struct rql_progress *progress = r->flow ? r->flow->progress : NULL;
+	return progress && atomic_load_explicit(&progress->cancel, memory_order_relaxed)
+	           ? rql_error_set(err, RQL_ERROR_INTERRUPTED, "interrupted")
+	           : RQL_OK;
 }
 
 static void run_one(void *state, uint64_t index, unsigned worker)
@@ -29,13 +32,11 @@ static void run_one(void *state, uint64_t index, unsigned worker)
 	struct loop *l = state;
 	uint64_t first = index * l->each, rows = l->rows - first < l->each ? l->rows - first : l->each;
 	struct rql_error err = {0};
-	rql_status status = RQL_OK;
 	int none = RQL_OK;
 	if (atomic_load_explicit(&l->failed, memory_order_relaxed))
 		return;
-	if (cancelled(l->r))
-		status = rql_error_set(&err, RQL_ERROR_INTERRUPTED, "interrupted");
-	else
+	rql_status status = rql_running_ask(l->r, &err);
+	if (status == RQL_OK)
 		status = l->fn(l->state, first, rows, worker, &err);
 	if (status != RQL_OK && atomic_compare_exchange_strong(&l->failed, &none, (int)status))
 		rql_error_move(&l->err, &err);

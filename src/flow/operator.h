@@ -147,6 +147,8 @@ static inline bool rql_operator_needs_host(const struct rql_operator *op)
 
 /* Does an aggregate take the pairs of the join below as they come from a method (aggregate_pairs.c)? */
 bool rql_operator_takes_pairs(const struct rql_operator *op);
+/* Its limit is 0: neither it nor what is below it runs. */
+bool rql_operator_gives_nothing(const struct rql_operator *op);
 
 /* Writes what stands in a node's place in a HOST operator's SQL, other than its inputs: leaf and state as of rql_rel_print,
  * which asks for each node. False: it stands for itself. */

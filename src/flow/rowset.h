@@ -114,6 +114,8 @@ void rql_scratch_free(struct rql_running *r);
 unsigned rql_running_threads(const struct rql_running *r);
 /* `rows` rows from `first` on, a multiple of RQL_MORSEL_ROWS. */
 typedef rql_status rql_morsel_fn(void *state, uint64_t first, uint64_t rows, unsigned worker, struct rql_error *err);
+/* RQL_ERROR_INTERRUPTED: the user has interrupted. Loops within a morsel that may take long ask. */
+rql_status rql_running_ask(const struct rql_running *r, struct rql_error *err) RQL_MUST_CHECK;
 /* Every morsel once, or until one fails or the user interrupts. */
 rql_status rql_morsels_run(struct rql_running *r, uint64_t rows, rql_morsel_fn *fn, void *state) RQL_MUST_CHECK;
 /* The same for parts that are no morsels: first is the part's number, rows 1. */

@@ -54,7 +54,7 @@ static rql_status run_input(struct rql_running *r, const struct rql_operator *op
 {
 	RQL_TRY(run(r, op, out));
 	RQL_TRY(rql_rowset_open(out, r->err));
-	out->whole = op->kind == RQL_OPERATOR_METHOD ? op->leaf : NULL;
+	out->whole = op->kind == RQL_OPERATOR_METHOD && !rql_operator_gives_nothing(op) ? op->leaf : NULL;
 	return RQL_OK;
 }
 
@@ -171,8 +171,26 @@ static rql_status run_host(struct rql_running *r, const struct rql_operator *op,
 	return rql_rowset_take(r, batch, out);
 }
 
+/* LIMIT 0 asks for columns. */
+static rql_status run_nothing(struct rql_running *r, const struct rql_operator *op, struct rql_rowset *out)
+{
+	const struct rql_rel none = {
+		.kind = RQL_REL_EMPTY, .column_count = op->rel->column_count, .types = op->rel->types, .names = op->rel->names};
+	return rql_rowset_step(r, &none, NULL, out);
+}
+
+bool rql_operator_gives_nothing(const struct rql_operator *op)
+{
+	const struct rql_rel *rel = op->rel;
+	while (rel->kind == RQL_REL_PROJECT)
+		rel = rel->children[0];
+	return op->kind != RQL_OPERATOR_HOST && (rel->kind == RQL_REL_LIMIT || rel->kind == RQL_REL_TOP_N) && !rel->limit;
+}
+
 static rql_status run_operator(struct rql_running *r, const struct rql_operator *op, struct rql_rowset *out)
 {
+	if (rql_operator_gives_nothing(op))
+		return run_nothing(r, op, out);
 	switch (op->kind) {
 	case RQL_OPERATOR_METHOD:
 		return run_method(r, op, out);

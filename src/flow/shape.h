@@ -11,7 +11,8 @@ enum rql_slot_kind {
 	RQL_SLOT_COUNT, /* aggregate `count` */
 	RQL_SLOT_SUM,   /* sum of coefficient * aggregate over terms; NULL when the first term's aggregate is not valid */
 	RQL_SLOT_AVG,   /* SUM divided by aggregate `count` and by 10^scale; DOUBLE */
-	RQL_SLOT_VALUE, /* MIN, MAX: aggregate terms[0], through the dictionary when the measure is one of codes */
+	/* MIN, MAX: aggregate terms[0], through the dictionary when the measure is one of codes; or SUM's terms, of two halves */
+	RQL_SLOT_VALUE,
 	/* Aggregates of a dimension: the method groups by it as well (a hidden last group key), and the groups that differ
 	 * only in it are put together afterwards (collapse.c). */
 	RQL_SLOT_KEY_DISTINCT, /* COUNT(DISTINCT d) */

@@ -26,9 +26,11 @@ static void take(struct rql_running *r, const struct rql_leaf *leaf, double *ns)
 	*ns += price;
 }
 
-/* Every operator of a tree runs, so that nothing is started in vain but when another one fails. */
+/* Every operator of a tree runs that has rows to give, so that nothing is started in vain but when another one fails. */
 static void collect(struct rql_running *r, const struct rql_operator *op, double *ns)
 {
+	if (rql_operator_gives_nothing(op))
+		return;
 	if (op->kind == RQL_OPERATOR_METHOD)
 		take(r, op->leaf, ns);
 	for (uint32_t i = 0; i < op->input_count; i++)

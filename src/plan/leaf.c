@@ -361,6 +361,20 @@ static rql_status try_joined(struct rql_planning *p, const struct rql_block *blo
 	return RQL_OK;
 }
 
+/* What a method reads on a device that the session allows is better than rows that are only handed there. */
+static bool is_better(const struct rql_leaf *leaf, const struct rql_leaf *than)
+{
+	if (leaf->feeds != than->feeds)
+		return !leaf->feeds;
+	return rql_cost_expected(&leaf->cost) < rql_cost_expected(&than->cost);
+}
+
+/* Once one leaf reads a table's columns, others of the same columns are no better. */
+static bool is_read(const struct rql_leaf *best, const struct rql_structure *s)
+{
+	return best->scan && !best->feeds && best->structure->tables[0] == s->tables[0];
+}
+
 rql_status rql_leaf_choose_block(struct rql_planning *p, const struct rql_rel *rel, const struct rql_block *block,
                                  const struct rql_rows_block *rows, bool *found)
 {
@@ -378,12 +392,12 @@ rql_status rql_leaf_choose_block(struct rql_planning *p, const struct rql_rel *r
 		bool columns = p->structures[i]->reads == RQL_READS_STORE;
 		if (columns != (n >= p->structure_count) || !definition_loaded(p, i))
 			continue;
-		if (best.scan && best.structure->tables[0] == p->structures[i]->tables[0])
-			continue; /* the same columns once more */
+		if (is_read(&best, p->structures[i]))
+			continue;
 		status = try_any(p, block, rows, p->structures[i], &leaf);
 		if (!leaf.prepared)
 			continue;
-		if (best.prepared && !best.feeds && rql_cost_expected(&best.cost) <= rql_cost_expected(&leaf.cost)) {
+		if (best.prepared && !is_better(&leaf, &best)) {
 			rql_await_leaf(p, &leaf, rql_leaf_price(&best));
 			rql_leaf_clear(&leaf);
 			continue;

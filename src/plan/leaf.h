@@ -55,8 +55,8 @@ rql_status rql_planning_decide(struct rql_planning *p) RQL_MUST_CHECK;
  * interruption. */
 rql_status rql_subplan_rows(struct rql_planning *p, struct rql_rel *rel, bool by_first, struct rql_batch **out,
                             const char **how, struct rql_error *err) RQL_MUST_CHECK;
-/* The same as keys beside groups, without a row being made: rel's first key_count columns are the keys, the others become
- * payloads. *found false: its rows must be asked for. The snapshots' columns of the keys lie in *structure, which is
+/* The same as keys beside groups, without a row being made: all's first key_count columns are the keys, the others become
+ * payloads; a DISTINCT on top does not matter. *found false: its rows must be asked for. The snapshots' columns of the keys lie in *structure, which is
  * retained. on (NULL: the CPU is to make it): the keys in the fact table. Where a GPU makes the map of rel's rows, as that
  * has its keys, sooner, there is `made` instead (subplan_set.c). */
 struct rql_scan_keys;
@@ -70,10 +70,14 @@ struct rql_subplan_map {
 	bool repeats;                   /* two payloads may stand for the same values */
 	const char *no_gpu;             /* why none has made it, though there is one; NULL: nothing is to be said */
 	struct rql_batch *values; /* of the payloads, in the planning's arena, texts of dictionaries; NULL: there are none */
+	struct rql_subplan *priced; /* the plan of the rows, where it was made for its price; NULL: there is none */
 };
-rql_status rql_subplan_map(struct rql_planning *p, struct rql_rel *rel, uint32_t key_count,
+rql_status rql_subplan_map(struct rql_planning *p, struct rql_rel *all, bool by_first, uint32_t key_count,
                            const struct rql_scan_keys *on, struct rql_subplan_map *out, bool *found,
                            const char **how, struct rql_error *err) RQL_MUST_CHECK;
+/* As rql_subplan_rows, by the plan that was priced, which is given up. */
+rql_status rql_subplan_rows_priced(struct rql_planning *p, struct rql_subplan_map *map, struct rql_batch **out,
+                                   const char **how) RQL_MUST_CHECK;
 /* cpu_ns: what the CPU or the host takes for as much; 0: nobody knows. *found false: they are to do it. Fails only for
  * memory and interruption. */
 rql_status rql_subplan_make(struct rql_planning *p, struct rql_rel *rel, uint32_t key_count,

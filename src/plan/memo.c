@@ -216,7 +216,18 @@ static const char *not_native(const struct rql_memo *m, const struct group *g)
 	return rql_operator_is_native(m->spec->arena, g->rel, &reason) ? NULL : reason;
 }
 
-/* ---- solving ---- */
+/* ---- solving ----
+ *
+ * A group's key is its node and the scope that the node is read in. Both are addresses, which tell groups apart for these
+ * reasons:
+ * - A memo lives as long as one cover is looked for, and nothing is taken out of the arena meanwhile: no address is another
+ *   node's before. Nodes, leaves and what stands for them do not change while it lives.
+ * - The values of parameters are constants in the tree, and all of it is of one snapshot. Neither is part of a key.
+ * - A scope is made once for each group of a CTE's node, below which alone it is seen. So it has one address, also where the
+ *   same number of a CTE is in scope with other rows.
+ * - What is above a node is not in the key. A leaf may give the rows alone that its place asks for (wanted.h). So a node
+ *   stands in one place of a plan. What takes its place has a copy of it (index_reduction.c), or has it below aggregates
+ *   that all see it alike (scan_distinct_leaf.c). */
 
 static void choose(const struct rql_memo *m, struct group *g)
 {

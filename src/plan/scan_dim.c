@@ -373,9 +373,7 @@ static const char *say_why(const struct making *m, const char *how)
 /* The subtree's rows go from its columns to the map without being made. */
 static rql_status ask_keyed(struct making *m, uint64_t *rows, bool *found, const char **how)
 {
-	/* A map holds a key once anyway. */
-	struct rql_rel *all = m->rel->kind == RQL_REL_DISTINCT ? m->rel->children[0] : m->rel;
-	RQL_TRY(rql_subplan_map(m->p, all, m->tree->key2 ? 2 : 1, m->at, &m->keyed, found, how, m->err));
+	RQL_TRY(rql_subplan_map(m->p, m->rel, !m->tree->side, m->tree->key2 ? 2 : 1, m->at, &m->keyed, found, how, m->err));
 	if (!*found)
 		return RQL_OK;
 	if (m->keyed.made)
@@ -464,7 +462,8 @@ static rql_status ask(struct making *m, uint64_t *rows, const char **how)
 		return RQL_OK;
 	if (m->p->refresh_first)
 		return put_off(m);
-	RQL_TRY(rql_subplan_rows(m->p, m->rel, !m->tree->side, &batch, how, m->err));
+	RQL_TRY(m->keyed.priced ? rql_subplan_rows_priced(m->p, &m->keyed, &batch, how)
+	                        : rql_subplan_rows(m->p, m->rel, !m->tree->side, &batch, how, m->err));
 	*how = batch ? say_why(m, *how) : *how;
 	if (!batch && m->p->refresh_first)
 		return put_off(m);

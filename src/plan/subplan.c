@@ -36,14 +36,11 @@ static rql_status run(struct rql_planning *sub, struct rql_batch **out)
 	return rql_planning_swallow(sub, status, &why, -1, NULL); /* whatever it was, the host decides */
 }
 
-static rql_status plan_and_run(struct rql_planning *sub, const struct rql_rel *rel, struct rql_batch **out)
+static rql_status plan(struct rql_planning *sub, const struct rql_rel *rel)
 {
 	bool covered = false;
 	RQL_TRY(rql_planning_cover(sub, rel, &covered));
-	if (!covered || !sub->nodes->leaf_count)
-		return RQL_OK;
-	RQL_TRY(rql_planning_decide(sub));
-	return sub->plan->kind == RQL_PLAN_METHOD ? run(sub, out) : RQL_OK;
+	return covered && sub->nodes->leaf_count ? rql_planning_decide(sub) : RQL_OK;
 }
 
 static const char *index_of(const struct rql_planning *sub)
@@ -67,7 +64,7 @@ static const char *describe(const struct rql_planning *p, const struct rql_plann
 
 /* A plan of its own inside p's. On the CPU: the rows become a map in the host's memory, and a shape that a GPU's driver has
  * not seen takes longer than that. */
-struct subplan {
+struct rql_subplan {
 	struct rql_settings settings;
 	struct rql_plan_context ctx;
 	struct rql_plan plan;
@@ -75,7 +72,7 @@ struct subplan {
 	struct rql_planning planning;
 };
 
-static rql_status open_subplan(struct subplan *s, struct rql_planning *p, const struct rql_rel *rel,
+static rql_status open_subplan(struct rql_subplan *s, struct rql_planning *p, const struct rql_rel *rel,
                                struct rql_error *err)
 {
 	struct rql_arena *arena = rql_arena_new();
@@ -105,7 +102,7 @@ static rql_status open_subplan(struct subplan *s, struct rql_planning *p, const 
 	return RQL_OK;
 }
 
-static void close_subplan(struct subplan *s)
+static void close_subplan(struct rql_subplan *s)
 {
 	while (s->nodes.leaf_count)
 		rql_leaf_clear(&s->nodes.leaves[--s->nodes.leaf_count]);
@@ -123,19 +120,38 @@ static void pass_on(struct rql_planning *p, const struct rql_planning *sub, bool
 	p->refresh_first |= sub->to_refresh != NULL;
 }
 
+/* s is closed. */
+static rql_status run_planned(struct rql_planning *p, struct rql_subplan *s, struct rql_batch **out, const char **how)
+{
+	rql_status status = s->plan.kind == RQL_PLAN_METHOD ? run(&s->planning, out) : RQL_OK;
+	*how = describe(p, &s->planning, *out != NULL);
+	pass_on(p, &s->planning, *out != NULL);
+	close_subplan(s);
+	return status;
+}
+
 rql_status rql_subplan_rows(struct rql_planning *p, struct rql_rel *rel, bool by_first, struct rql_batch **out,
                             const char **how, struct rql_error *err)
 {
-	struct subplan s;
+	struct rql_subplan s;
 	*out = NULL;
 	*how = "";
 	RQL_TRY(open_subplan(&s, p, rel, err));
 	s.planning.by_first = by_first;
-	rql_status status = rql_subplan_reads_columns(p, rel) ? plan_and_run(&s.planning, rel, out) : RQL_OK;
-	*how = describe(p, &s.planning, *out != NULL);
-	pass_on(p, &s.planning, *out != NULL);
+	rql_status status = rql_subplan_reads_columns(p, rel) ? plan(&s.planning, rel) : RQL_OK;
+	if (status == RQL_OK)
+		return run_planned(p, &s, out, how);
 	close_subplan(&s);
 	return status;
+}
+
+rql_status rql_subplan_rows_priced(struct rql_planning *p, struct rql_subplan_map *map, struct rql_batch **out,
+                                   const char **how)
+{
+	struct rql_subplan *s = map->priced;
+	map->priced = NULL;
+	*out = NULL;
+	return run_planned(p, s, out, how);
 }
 
 /* ---- maps ---- */
@@ -209,30 +225,33 @@ static double map_ns(const struct rql_planning *p, const struct rql_leaf *leaf)
 	return rql_leaf_price(leaf) + leaf->cost.cells * MAP_KEY_NS / threads;
 }
 
-/* What the rows of rel would take, and a key of each put into a map; 0: nobody knows. Nothing is run. */
-static rql_status price_rows(struct rql_planning *p, const struct rql_rel *rel, double *ns, struct rql_error *err)
+/* What the rows of rel would take, and a key of each put into a map; 0: nobody knows. Nothing is run, and the plan is kept
+ * for whoever asks for the rows then. */
+static rql_status price_rows(struct rql_planning *p, const struct rql_rel *rel, bool by_first, struct rql_subplan **out,
+                             double *ns, struct rql_error *err)
 {
 	const double threads = rql_pool_threads(p->ctx->devices->device[0].pool);
-	struct subplan s;
-	bool covered = false;
+	struct rql_subplan *s = RQL_NEW(p->arena, struct rql_subplan);
 	*ns = 0;
-	RQL_TRY(open_subplan(&s, p, rel, err));
-	rql_status status = rql_planning_cover(&s.planning, rel, &covered);
-	if (status == RQL_OK && covered && s.nodes.leaf_count)
-		status = rql_planning_decide(&s.planning);
-	*ns = s.plan.kind == RQL_PLAN_METHOD ? s.plan.estimated_ns : s.plan.host_estimated_ns;
-	if (*ns > 0 && s.nodes.tree)
-		*ns += s.nodes.tree->rows * MAP_KEY_NS / threads;
-	close_subplan(&s);
-	return status;
+	if (!s)
+		return rql_error_memory(err, 0, "a plan");
+	RQL_TRY(open_subplan(s, p, rel, err));
+	s->planning.by_first = by_first;
+	*out = s; /* closed with the map, also after an error */
+	RQL_TRY(plan(&s->planning, rel));
+	*ns = s->plan.kind == RQL_PLAN_METHOD ? s->plan.estimated_ns : s->plan.host_estimated_ns;
+	if (*ns > 0 && s->nodes.tree)
+		*ns += s->nodes.tree->rows * MAP_KEY_NS / threads;
+	return RQL_OK;
 }
 
-rql_status rql_subplan_map(struct rql_planning *p, struct rql_rel *rel, uint32_t key_count,
+rql_status rql_subplan_map(struct rql_planning *p, struct rql_rel *all, bool by_first, uint32_t key_count,
                            const struct rql_scan_keys *on, struct rql_subplan_map *out, bool *found,
                            const char **how, struct rql_error *err)
 {
+	struct rql_rel *rel = all->kind == RQL_REL_DISTINCT ? all->children[0] : all; /* a map holds a key once anyway */
 	const bool reads = rql_subplan_reads_columns(p, rel);
-	struct subplan s;
+	struct rql_subplan s;
 	bool chosen = false;
 	double ns = 0;
 	*found = false;
@@ -243,7 +262,7 @@ rql_status rql_subplan_map(struct rql_planning *p, struct rql_rel *rel, uint32_t
 	if (chosen)
 		ns = map_ns(p, &s.nodes.leaves[0]);
 	else if (status == RQL_OK && makes)
-		status = price_rows(p, rel, &ns, err);
+		status = price_rows(p, all, by_first, &out->priced, &ns, err);
 	if (status == RQL_OK && makes)
 		status = rql_subplan_make(p, rel, key_count, on, ns, out, found, how);
 	if (status == RQL_OK && chosen && !*found) {
@@ -258,7 +277,7 @@ rql_status rql_subplan_map(struct rql_planning *p, struct rql_rel *rel, uint32_t
 rql_status rql_subplan_expect(struct rql_planning *p, struct rql_rel *rel, uint32_t key_count, double *rows,
                               struct rql_error *err)
 {
-	struct subplan s;
+	struct rql_subplan s;
 	bool chosen = false;
 	*rows = -1;
 	RQL_TRY(open_subplan(&s, p, rel, err));
@@ -273,6 +292,9 @@ void rql_subplan_map_free(struct rql_subplan_map *map)
 {
 	rql_map_free(map->made);
 	map->made = NULL;
+	if (map->priced)
+		close_subplan(map->priced);
+	map->priced = NULL;
 	if (!map->structure)
 		return;
 	rql_flow_map_free(&map->map);

@@ -15,6 +15,7 @@
 
 struct rql_spill {
 	int fd;
+	uint64_t limit; /* 0: none */
 	_Atomic uint64_t end;
 	char folder[]; /* for messages */
 };
@@ -42,14 +43,14 @@ static int open_nameless(const char *folder)
 	return fd;
 }
 
-rql_status rql_spill_new(const char *folder, struct rql_spill **out, struct rql_error *err)
+rql_status rql_spill_new(const char *folder, uint64_t limit, struct rql_spill **out, struct rql_error *err)
 {
 	const size_t length = strlen(folder) + 1;
 	struct rql_spill *spill = malloc(sizeof(*spill) + length);
 	if (!spill)
 		return rql_error_memory(err, sizeof(*spill) + length, "a temporary file");
 	int reason = ENOENT;
-	*spill = (struct rql_spill){.fd = -1};
+	*spill = (struct rql_spill){.fd = -1, .limit = limit};
 	memcpy(spill->folder, folder, length);
 	for (int i = 0; i < TRIES && spill->fd < 0 && reason == ENOENT; i++) { /* another process may remove its folder here */
 		const bool made = mkdir(folder, 0700) == 0;
@@ -80,11 +81,24 @@ static rql_status failed(const struct rql_spill *spill, const char *what, uint64
 	                     (unsigned long long)bytes, what, errno ? strerror(errno) : "it has become shorter");
 }
 
+/* Tested and taken at once: of two threads for whose bytes together there is no room, one has it. */
+static bool take_room(struct rql_spill *spill, uint64_t bytes, uint64_t *at)
+{
+	*at = atomic_load(&spill->end);
+	do {
+		if (spill->limit && (*at > spill->limit || bytes > spill->limit - *at))
+			return false;
+	} while (!atomic_compare_exchange_weak(&spill->end, at, *at + bytes));
+	return true;
+}
+
 rql_status rql_spill_write(struct rql_spill *spill, const void *data, uint64_t bytes, uint64_t *at, struct rql_error *err)
 {
 	const char *from = data;
-	uint64_t to = atomic_fetch_add(&spill->end, bytes);
-	*at = to;
+	if (!take_room(spill, bytes, at))
+		return rql_error_set(err, RQL_ERROR_LIMIT, "the temporary file in %s would take more than the %llu bytes that it may "
+		                     "have (max_temp_directory_size)", spill->folder, (unsigned long long)spill->limit);
+	uint64_t to = *at;
 	while (bytes) {
 		const ssize_t n = pwrite(spill->fd, from, bytes, (off_t)to);
 		if (n < 0 && errno == EINTR)

@@ -8,9 +8,11 @@
 #include "util/status.h"
 
 struct rql_spill;
-rql_status rql_spill_new(const char *folder, struct rql_spill **out, struct rql_error *err) RQL_MUST_CHECK;
+/* limit: bytes that may be written in all; 0: any. */
+rql_status rql_spill_new(const char *folder, uint64_t limit, struct rql_spill **out, struct rql_error *err) RQL_MUST_CHECK;
 void rql_spill_free(struct rql_spill *spill); /* NULL: nothing */
-/* Behind all that is there; *at says where. By several threads at once. */
+/* Behind all that is there; *at says where. By several threads at once. RQL_ERROR_LIMIT: there is no room, and nothing is
+ * written. */
 rql_status rql_spill_write(struct rql_spill *spill, const void *data, uint64_t bytes, uint64_t *at,
                            struct rql_error *err) RQL_MUST_CHECK;
 rql_status rql_spill_read(const struct rql_spill *spill, uint64_t at, void *data, uint64_t bytes,

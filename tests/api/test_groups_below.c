@@ -176,6 +176,22 @@ static void halves_alone(rayql_connection *con)
 	          "GROUP BY f ORDER BY ALL");
 }
 
+/* Extremes of groups, several and with others beside them: NULL keys and values, both ends, conditions, the first groups of an
+ * order, keys that are computed, rows that were joined; and a join by two such sums. */
+static void halves_by_groups(rayql_connection *con)
+{
+	same(con, "SELECT f, max(x), min(x), max(y), min(y), sum(x), count(x), max(n), avg(n) FROM (SELECT k, f, sum(g) x, sum(m) y, count(*) n "
+	          "FROM z GROUP BY k, f) GROUP BY f ORDER BY ALL");
+	same(con, "SELECT f, max(x), min(s), max(s) FROM (SELECT k, f, sum(g) x, sum(f) s FROM z GROUP BY k, f) "
+	          "WHERE s > 3 OR x IS NULL GROUP BY f ORDER BY ALL");
+	same(con, "SELECT p, q, max(x - y * 3 + 5), min(x) FILTER (WHERE n > 1), max(x) FILTER (WHERE y < 0) FROM (SELECT CASE WHEN f < 7 THEN f END p, "
+	          "k % 5 q, k, sum(g) x, sum(g // 3) y, count(*) n FROM z GROUP BY ALL) WHERE x <> 7 OR x IS NULL GROUP BY p, q ORDER BY ALL");
+	same(con, "SELECT k, max(x) h FROM (SELECT k, f, sum(g) x FROM z GROUP BY k, f) GROUP BY k HAVING min(x) < 0 ORDER BY h DESC NULLS LAST, k LIMIT 7");
+	same(con, "SELECT o.f, min(q.x), max(q.x) FROM o JOIN (SELECT k, sum(g) x FROM z GROUP BY k) q ON o.k = q.k GROUP BY o.f ORDER BY ALL");
+	same(con, "SELECT count(*), sum(p.c), sum(q.c) FROM (SELECT k, sum(g) x, sum(m) y, count(*) c FROM z GROUP BY k) p JOIN (SELECT f, k, sum(g) x, "
+	          "sum(m) y, count(*) c FROM z GROUP BY f, k) q ON p.x = q.x AND p.y = q.y");
+}
+
 /* Keys that are reals: equal ones are one group, whatever their sign or type, and each shows as it is. */
 static void reals(rayql_connection *con)
 {
@@ -316,6 +332,7 @@ static void everything(void **state)
 	halves(s.con);
 	halves_above(s.con);
 	halves_alone(s.con);
+	halves_by_groups(s.con);
 	reals(s.con);
 	above(s.con);
 	joins(s.con);

@@ -148,6 +148,30 @@ static void firsts(void **state)
 	close_session(&s);
 }
 
+/* LIMIT 0 asks for columns, and nothing is read for it. */
+static void no_rows(void **state)
+{
+	static const char *const statements[] = {
+		"SELECT k, count(*) AS n, min(t) AS t FROM f GROUP BY k LIMIT 0",
+		"SELECT k + 1 AS k, n FROM " F " ORDER BY n DESC LIMIT 0",
+		"SELECT f.id, h.t, d, x FROM f JOIN h ON f.k = h.k AND f.x < h.y LIMIT 0",
+		"SELECT big, dt, s FROM f WHERE x > 3 ORDER BY big LIMIT 0",
+		"SELECT count(*), max(t) FROM (SELECT t, g, count(*) AS n FROM f GROUP BY ALL LIMIT 0) AS q",
+	};
+	struct session s = rows_session();
+	(void)state;
+	make_two(s.con);
+	for (size_t i = 0; i < sizeof statements / sizeof *statements; i++) {
+		char text[512];
+		same(s.con, statements[i], NULL);
+		expect(s.con, statements[i], "scan", i == 4 ? "0|NULL\n" : "");
+		expect(s.con, "SELECT bytes_read, cells_read FROM rayql_last_query()", NULL, "0|0\n");
+		snprintf(text, sizeof text, "EXPLAIN ANALYZE %s", statements[i]);
+		free(rows_of(s.con, text, NULL));
+	}
+	close_session(&s);
+}
+
 static void set_operations(void **state)
 {
 	static const struct question questions[] = {
@@ -284,6 +308,7 @@ int main(void)
 		cmocka_unit_test(joins),          cmocka_unit_test(members), cmocka_unit_test(groups),
 		cmocka_unit_test(set_operations), cmocka_unit_test(decimals), cmocka_unit_test(strings),
 		cmocka_unit_test(mixed),          cmocka_unit_test(firsts),  cmocka_unit_test(asof_nulls),
+		cmocka_unit_test(no_rows),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -242,6 +242,52 @@ static void named(void **state)
 	close_session(&s);
 }
 
+static unsigned long placed(rayql_connection *con, const char *sql)
+{
+	free(rows_of(con, sql, NULL));
+	char *bytes = rows_of(con, "SELECT max(device_bytes) FROM rayql_structures()", NULL);
+	const unsigned long out = strtoul(bytes, NULL, 10);
+	free(bytes);
+	return out;
+}
+
+/* The device has no room for one index of a table, to which rows were added, and some for another: it reads that one's rows,
+ * and the CPU hands it none. */
+static void second_index(void **state)
+{
+	static const char grouped[] = "EXPLAIN SELECT v, count(*), sum(w) FROM (SELECT v, w FROM t WHERE v > 123456789123 AND w > 12345678912 AND "
+	                              "x > 1234567891 ORDER BY v LIMIT 3000) GROUP BY v ORDER BY v";
+	static const char make[] = "CREATE TABLE t AS SELECT (hash(i) // 16)::BIGINT v, (hash(i + 7000) // 16)::BIGINT w, "
+	                           "(hash(i + 14000) // 16)::BIGINT x FROM range(4000) r(i); CREATE INDEX c ON t USING columns (*); "
+	                           "INSERT INTO t SELECT v + 1, w, x FROM t WHERE v % 1000 = 1; SELECT sum(v) FROM t";
+	const char *query = grouped + strlen("EXPLAIN ");
+	char limit[128];
+	(void)state;
+	if (!has_unit("compute"))
+		skip();
+	struct session s = open_session(NULL, NULL);
+	run(s.con, make);
+	char *want = rows_of(s.con, query, NULL);
+	use(s.con, "compute");
+	const unsigned long of_c = placed(s.con, query);
+	run(s.con, "DROP INDEX c; CREATE INDEX d ON t USING columns (*)");
+	const unsigned long of_d = placed(s.con, query);
+	assert_true(of_d > 0 && of_d + 1 < of_c);
+	run(s.con, "DROP INDEX d; DROP TABLE t; RESET rayql_device; RESET rayql_unit");
+	run(s.con, make);
+	run(s.con, "CREATE INDEX d ON t USING columns (*)");
+	use(s.con, "compute");
+	snprintf(limit, sizeof limit, "SET rayql_device_memory_limit = '%lu'", (of_c + of_d) / 2);
+	run(s.con, limit);
+	char *text = rows_of(s.con, grouped, NULL);
+	holds(text, "* d by scan on compute (");
+	assert_null(strstr(text, "the CPU reads rows for a GPU"));
+	free(text);
+	expect(s.con, query, "scan", want);
+	free(want);
+	close_session(&s);
+}
+
 /* The driver, listed twice, is two devices, which share the partitions. */
 static void several(void **state)
 {
@@ -412,6 +458,7 @@ int main(void)
 		cmocka_unit_test(kinds),
 		cmocka_unit_test(groups),
 		cmocka_unit_test(named),
+		cmocka_unit_test(second_index),
 		cmocka_unit_test(several),
 		cmocka_unit_test(limits),
 		cmocka_unit_test(interrupts),

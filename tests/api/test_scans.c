@@ -456,6 +456,11 @@ static void functions_of_many_strings(void **state)
 		"SELECT count(*), max(length(u) * 2) FROM m WHERE u LIKE '%e1%' AND length(u) > 30",
 		"SELECT CASE WHEN u LIKE 'https%' THEN 'a constant beyond twelve bytes' ELSE u END k, count(*) FROM m GROUP BY k "
 		"ORDER BY ALL LIMIT 30",
+		/* of few values, which conditions are tested on where another plan has found them */
+		"SELECT length(u) k, count(*) FROM m GROUP BY k ORDER BY k",
+		"SELECT substring(u, 1, 5) k, count(*) FROM m WHERE substring(u, 1, 5) IN ('https', 'http:', '', NULL) GROUP BY k ORDER BY k",
+		"SELECT count(*), min(id) FROM m WHERE length(u) NOT IN (38, 40, 41) AND substring(u, 1, 5) <> 'https'",
+		"SELECT count(*), max(id) FROM m WHERE NOT (length(u) BETWEEN 36 AND 39) OR substring(u, 1, 5) IS NULL OR length(u) < 1",
 	};
 	static const char *const steps[] = {
 		"SELECT 1",

@@ -339,6 +339,38 @@ static void instead(void **state)
 	}
 }
 
+/* One node that is read in two scopes is two groups: the same number of a CTE has few rows in one, and many in the other. */
+static void scopes(void **state)
+{
+	static const double rows[] = {10, 100000};
+	struct world *w = open_world();
+	struct rql_memo_cover cover;
+	struct rql_rel *use = new_rel(w, RQL_REL_SETOP, RQL_TYPE_BIGINT), *top = new_rel(w, RQL_REL_SETOP, RQL_TYPE_BIGINT);
+	(void)state;
+	use->child_count = top->child_count = 2;
+	top->setop_all = true;
+	for (uint32_t i = 0; i < 2; i++) {
+		struct rql_rel *table = new_rel(w, RQL_REL_GET, RQL_TYPE_BIGINT);
+		use->children[i] = new_rel(w, RQL_REL_CTE_REF, RQL_TYPE_BIGINT);
+		top->children[i] = new_rel(w, RQL_REL_CTE, RQL_TYPE_BIGINT);
+		top->children[i]->cte = use->children[i]->cte = 1;
+		top->children[i]->child_count = 2;
+		top->children[i]->children[0] = table;
+		top->children[i]->children[1] = use;
+		add_leaf(w, table, 500, 9e9, rows[i]);
+	}
+	finish_world(w, top);
+	assert_int_equal(rql_memo_cover(&w->spec, &cover, NULL), RQL_OK);
+	for (uint32_t i = 0; i < 2; i++) {
+		const struct rql_operator *cte = cover.tree->inputs[i];
+		assert_ptr_equal(cte->inputs[0]->leaf, &w->leaves[i]);
+		assert_ptr_equal(cte->inputs[1]->rel, use);
+		assert_true(near(cte->inputs[1]->rows, 2 * rows[i]));
+	}
+	assert_true(cover.tree->inputs[1]->inputs[1]->ns > 100 * cover.tree->inputs[0]->inputs[1]->ns);
+	close_world(w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -346,6 +378,7 @@ int main(void)
 		cmocka_unit_test(forced),
 		cmocka_unit_test(leaf_above_leaves),
 		cmocka_unit_test(instead),
+		cmocka_unit_test(scopes),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

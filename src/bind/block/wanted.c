@@ -32,7 +32,7 @@ static uint32_t agg_of(const struct rql_slot *s)
 {
 	if (s->kind == RQL_SLOT_COUNT)
 		return s->count;
-	return is_plain_sum(s) || s->kind == RQL_SLOT_VALUE ? s->terms[0].agg : RQL_NONE;
+	return is_plain_sum(s) || (s->kind == RQL_SLOT_VALUE && s->term_count == 1) ? s->terms[0].agg : RQL_NONE;
 }
 
 static const struct rql_slot *slot_of(const struct wanting *w, const struct rql_expr *e)

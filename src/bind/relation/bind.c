@@ -199,15 +199,6 @@ rql_status rql_bind_predicates(const struct rql_plan_context *ctx, struct rql_ar
 
 /* ---- group keys ---- */
 
-static int compare_entries(const void *context, uint32_t a, uint32_t b)
-{
-	const struct rql_column *values = context;
-	bool valid_a = rql_column_valid(values, a), valid_b = rql_column_valid(values, b);
-	if (!valid_a || !valid_b)
-		return (int)!valid_a - (int)!valid_b; /* NULL last */
-	return rql_column_compare(values, a, values, b);
-}
-
 static rql_status distinct_keys(struct rql_arena *arena, const struct rql_dimension *d, const struct rql_column *all,
                                 struct rql_group_key *key, const struct rql_column **values, struct rql_error *err)
 {
@@ -222,18 +213,18 @@ static rql_status distinct_keys(struct rql_arena *arena, const struct rql_dimens
 	/* What neighbours in the dictionary become is often equal, as hosts of URLs are: only the first of a run is sorted. */
 	uint32_t heads = 0, n = 0;
 	for (uint32_t c = 0; c < d->count; c++)
-		if (c == 0 || compare_entries(all, c - 1, c) != 0)
+		if (c == 0 || rql_codes_compare(all, c - 1, c) != 0)
 			codes[heads++] = c;
-	rql_sort_items(codes, spare, heads, compare_entries, all);
+	rql_sort_items(codes, spare, heads, rql_codes_compare, all);
 	for (uint32_t i = 0; i < heads; i++) {
-		if (i == 0 || compare_entries(all, codes[i - 1], codes[i]) != 0) {
+		if (i == 0 || rql_codes_compare(all, codes[i - 1], codes[i]) != 0) {
 			memcpy(data + (size_t)n * bytes, (const char *)all->data + (size_t)codes[i] * bytes, bytes);
 			if (rql_column_valid(all, codes[i]))
 				validity[n >> 6] |= 1ull << (n & 63);
 			n++;
 		}
 		map[codes[i]] = n - 1;
-		for (uint32_t c = codes[i] + 1; c < d->count && compare_entries(all, c - 1, c) == 0; c++)
+		for (uint32_t c = codes[i] + 1; c < d->count && rql_codes_compare(all, c - 1, c) == 0; c++)
 			map[c] = n - 1;
 	}
 	*distinct = (struct rql_column){.type = all->type, .data = data, .validity = validity};
@@ -258,6 +249,21 @@ static rql_status own_strings(struct rql_arena *arena, const struct rql_column *
 	return RQL_OK;
 }
 
+/* They may go before the plan does. */
+static rql_status copy_keys(struct rql_arena *arena, const struct rql_dimension *d, const struct rql_codes_keys *keys,
+                            struct rql_group_key *key, const struct rql_column **values, struct rql_error *err)
+{
+	uint32_t *map = RQL_NEW_ARRAY(arena, uint32_t, d->count + 1u);
+	struct rql_column *own = RQL_NEW(arena, struct rql_column);
+	if (!map || !own || !rql_column_copy(arena, &keys->values.values, keys->values.count, own))
+		return rql_error_memory(err, 0, "a plan");
+	memcpy(map, keys->of_code, d->count * sizeof *map);
+	key->key_of_code = map;
+	key->key_count = keys->values.count;
+	*values = own;
+	return RQL_OK;
+}
+
 rql_status rql_bind_dimension_group(const struct rql_plan_context *ctx, struct rql_arena *arena,
                                     const struct rql_dimension *d, const struct rql_expr *e, struct rql_group_key *key,
                                     const struct rql_column **values, struct rql_error *err)
@@ -269,7 +275,11 @@ rql_status rql_bind_dimension_group(const struct rql_plan_context *ctx, struct r
 		return RQL_OK;
 	}
 	struct rql_column all;
+	const struct rql_codes_keys *keys;
 	bool shared;
+	RQL_TRY(rql_codes_keys(ctx, arena, d, e, &keys, err));
+	if (keys)
+		return copy_keys(arena, d, keys, key, values, err);
 	RQL_TRY(rql_codes_values(ctx, arena, d, e, &all, &shared, err));
 	RQL_TRY(distinct_keys(arena, d, &all, key, values, err));
 	return shared ? own_strings(arena, *values, key->key_count, err) : RQL_OK;

@@ -14,6 +14,15 @@ uint64_t *rql_codes_new(struct rql_arena *arena, const struct rql_dimension *d)
 	return RQL_NEW_ARRAY(arena, uint64_t, rql_codes_words(d) + 1);
 }
 
+int rql_codes_compare(const void *values, uint32_t a, uint32_t b)
+{
+	const struct rql_column *column = values;
+	bool valid_a = rql_column_valid(column, a), valid_b = rql_column_valid(column, b);
+	if (!valid_a || !valid_b)
+		return (int)!valid_a - (int)!valid_b;
+	return rql_column_compare(column, a, column, b);
+}
+
 static void add_range(uint64_t *set, uint32_t from, uint32_t to)
 {
 	for (uint32_t c = from; c < to; c++)
@@ -515,9 +524,39 @@ static bool has_own_part(struct selection *s, const struct rql_expr *e)
 	return false;
 }
 
+/* A plain condition of a function whose few values are there: on each of them, then on the codes that have it. */
+static rql_status select_by_keys(struct selection *s, const struct rql_expr *e, bool negated, uint64_t *set, bool *done)
+{
+	const struct rql_expr *of = e->child_count ? e->children[0] : NULL;
+	const struct rql_codes_keys *keys;
+	struct rql_expr plain = *e;
+	*done = false;
+	if (!of || of->kind == RQL_EXPR_CONSTANT || !rql_codes_values_there(s->ctx, s->d, of))
+		return RQL_OK;
+	struct rql_expr *ref = rql_expr_new(s->arena, RQL_EXPR_REF, of->type, 0);
+	if (!ref || !(plain.children = RQL_NEW_ARRAY(s->arena, struct rql_expr *, e->child_count)))
+		return rql_error_memory(s->err, 0, "a plan");
+	memcpy(plain.children, e->children, e->child_count * sizeof *plain.children);
+	plain.children[0] = ref;
+	if (e->kind == RQL_EXPR_AND || e->kind == RQL_EXPR_OR || e->kind == RQL_EXPR_NOT || !is_plain(&plain, of->type))
+		return RQL_OK;
+	RQL_TRY(rql_codes_keys(s->ctx, s->arena, s->d, of, &keys, s->err));
+	if (!keys)
+		return RQL_OK;
+	uint64_t *of_values = rql_codes_new(s->arena, &keys->values);
+	if (!of_values)
+		return rql_error_memory(s->err, 0, "a plan");
+	RQL_TRY(select_plain(s->arena, &keys->values, &plain, negated, of_values, s->err));
+	for (uint32_t c = 0; c < s->d->count; c++)
+		set[c >> 6] |= (of_values[keys->of_code[c] >> 6] >> (keys->of_code[c] & 63) & 1) << (c & 63);
+	*done = true;
+	return RQL_OK;
+}
+
 static rql_status select_codes(struct selection *s, const struct rql_expr *e, bool negated, const uint64_t *within,
                                uint64_t *set)
 {
+	bool done;
 	if (is_plain(e, s->d->type))
 		return select_plain(s->arena, s->d, e, negated, set, s->err);
 	if (e->type.id != RQL_TYPE_BOOLEAN)
@@ -528,6 +567,9 @@ static rql_status select_codes(struct selection *s, const struct rql_expr *e, bo
 		return select_codes(s, e->children[0], !negated, within, set);
 	if ((e->kind == RQL_EXPR_AND || e->kind == RQL_EXPR_OR) && has_own_part(s, e))
 		return select_parts(s, e, negated, within, set);
+	RQL_TRY(select_by_keys(s, e, negated, set, &done));
+	if (done)
+		return RQL_OK;
 	struct rql_entry *entry = as_entries(s, e);
 	if (entry)
 		return select_by_entries(s, e, entry, negated, within, set);

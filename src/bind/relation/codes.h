@@ -10,6 +10,8 @@ static inline uint32_t rql_codes_words(const struct rql_dimension *d)
 {
 	return (d->count + 63) / 64;
 }
+/* The order of a column's values a and b, NULL last (rql_sort_items). */
+int rql_codes_compare(const void *values, uint32_t a, uint32_t b);
 uint64_t *rql_codes_new(struct rql_arena *arena, const struct rql_dimension *d); /* empty; NULL: out of memory */
 
 /* The codes for which expr, whose only leaf is the dimension, is true (negated: is false). Plain comparisons with

@@ -12,6 +12,16 @@
 rql_status rql_codes_values(const struct rql_plan_context *ctx, struct rql_arena *arena, const struct rql_dimension *d,
                             const struct rql_expr *expr, struct rql_column *out, bool *shared,
                             struct rql_error *err) RQL_MUST_CHECK;
+/* Where the values are few, as those of substring(phone, 1, 2): */
+struct rql_codes_keys {
+	const uint32_t *of_code;     /* [the dictionary's count]: which value each code has, */
+	struct rql_dimension values; /* in their order */
+};
+/* *out: of what rql_codes_values shares, and makes where it is not there; it lives as long as ctx->codes. NULL: it is not
+ * shared, or has many values. */
+rql_status rql_codes_keys(const struct rql_plan_context *ctx, struct rql_arena *arena, const struct rql_dimension *d,
+                          const struct rql_expr *expr, const struct rql_codes_keys **out,
+                          struct rql_error *err) RQL_MUST_CHECK;
 /* Are they there? Then they take no time. */
 bool rql_codes_values_there(const struct rql_plan_context *ctx, const struct rql_dimension *d, const struct rql_expr *expr);
 

@@ -424,6 +424,25 @@ static rql_status extreme_slot(struct rql_scan_binding *b, const struct rql_expr
 	return need(b, agg->name[1] == 'i' ? RQL_AGG_MIN : RQL_AGG_MAX, &source, filter, &slot->terms[0].agg);
 }
 
+/* An extreme of halves: of upper ones that all of a group's rows have in common, and of the lower ones that are no NULL. */
+static rql_status halves_slot(struct rql_scan_binding *b, const struct rql_expr *agg, uint32_t filter,
+                              struct rql_slot *slot)
+{
+	const enum rql_agg_kind kind = agg->name[1] == 'i' ? RQL_AGG_MIN : RQL_AGG_MAX;
+	slot->kind = RQL_SLOT_VALUE;
+	slot->terms = RQL_NEW_ARRAY(b->arena, struct rql_slot_term, 2);
+	if (!slot->terms)
+		return out_of_memory(b);
+	slot->term_count = 2;
+	for (uint32_t h = 0; h < 2; h++) {
+		struct rql_source source;
+		slot->terms[h].coefficient = h ? 1 : (rql_int128)1 << RQL_FORM_LOW_BITS;
+		RQL_TRY(source_of(b, agg->children[h], true, &source, slot));
+		RQL_TRY(need(b, kind, &source, filter, &slot->terms[h].agg));
+	}
+	return RQL_OK;
+}
+
 /* COUNT(DISTINCT x): the scan groups by x as well, and groups that differ only in it are put together afterwards. With a
  * FILTER it is the count of CASE WHEN condition THEN x END, for NULL is not counted. */
 static rql_status distinct_slot(struct rql_scan_binding *b, const struct rql_expr *agg, struct rql_slot *slot)
@@ -483,6 +502,8 @@ static rql_status bind_agg(struct rql_scan_binding *b, const struct rql_expr *ag
 	}
 	if (agg->child_count == 1 && extreme)
 		return extreme_slot(b, agg, filter, slot);
+	if (agg->child_count == 2 && extreme)
+		return halves_slot(b, agg, filter, slot);
 	if (agg->child_count == 1 && count) {
 		struct rql_source source;
 		slot->kind = RQL_SLOT_COUNT;

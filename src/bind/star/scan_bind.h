@@ -104,6 +104,9 @@ uint32_t rql_scan_find_halves(const struct rql_store_snapshot *snapshot, const u
 /* The halves of a number that reads such columns; false: it is none, or not computed by halves. A NULL among them: out
  * of memory. */
 bool rql_scan_halve(const struct rql_scan_binding *b, const struct rql_expr *e, const struct rql_expr *out[2]);
+/* Functions of such a number alone, which no SQL has: its halves. */
+#define RQL_UPPER_HALF "upper half"
+#define RQL_LOWER_HALF "lower half"
 /* Comparisons of such numbers, wherever they stand, as ones of their halves; what else reads them stays. NULL: out of
  * memory. */
 const struct rql_expr *rql_scan_over_halves(struct rql_scan_binding *b, const struct rql_expr *e);

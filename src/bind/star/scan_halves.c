@@ -247,6 +247,38 @@ static struct rql_expr *is_null(const struct rql_scan_binding *b, const struct r
 	return out;
 }
 
+/* Of an integer that is one column beside others with halves: nothing, and all of it. */
+static struct rql_expr *half_of_whole(const struct rql_scan_binding *b, const struct rql_expr *e, bool upper)
+{
+	const struct rql_type bigint = rql_type_simple(RQL_TYPE_BIGINT);
+	struct rql_expr *own = (struct rql_expr *)(uintptr_t)e, *cast = rql_expr_new(b->arena, RQL_EXPR_CAST, bigint, 1);
+	if (!cast || !rql_type_is_integer(e->type))
+		return NULL;
+	cast->children[0] = own;
+	if (!upper)
+		return cast;
+	struct rql_expr *choice = rql_expr_new(b->arena, RQL_EXPR_CASE, bigint, 3);
+	struct rql_expr *test = rql_expr_new(b->arena, RQL_EXPR_IS_NULL, rql_type_simple(RQL_TYPE_BOOLEAN), 1);
+	if (!choice || !test || !(choice->children[2] = number(b->arena, 0)) || !(choice->children[1] = number(b->arena, 0)))
+		return NULL;
+	choice->children[1]->value = rql_value_null(bigint);
+	choice->children[0] = test;
+	test->children[0] = own;
+	return choice;
+}
+
+/* NULL: it is none of a number with halves. */
+static struct rql_expr *half(const struct rql_scan_binding *b, const struct rql_expr *e)
+{
+	const bool upper = !strcmp(e->name, RQL_UPPER_HALF);
+	struct halves x;
+	if (!upper && strcmp(e->name, RQL_LOWER_HALF) != 0)
+		return NULL;
+	if (!reads_halves(b, e->children[0]))
+		return half_of_whole(b, e->children[0], upper);
+	return halve(b, e->children[0], &x) ? (struct rql_expr *)(uintptr_t)(upper ? x.upper : x.lower) : NULL;
+}
+
 /* rql_replace_fn */
 static struct rql_expr *replace(struct rql_arena *arena, const struct rql_expr *e, void *state)
 {
@@ -262,6 +294,8 @@ static struct rql_expr *replace(struct rql_arena *arena, const struct rql_expr *
 	case RQL_EXPR_IS_NULL:
 	case RQL_EXPR_IS_NOT_NULL:
 		return is_null(b, e);
+	case RQL_EXPR_FUNCTION:
+		return half(b, e);
 	case RQL_EXPR_COLUMN:
 	case RQL_EXPR_REF:
 		return (struct rql_expr *)(uintptr_t)e;

@@ -370,6 +370,7 @@ struct payload_key {
 	uint32_t key_count;
 	uint32_t *payload_of_key; /* one payload of each key */
 	uint32_t *key_of_payload;
+	bool as_they_are; /* each payload is a key, with its own number */
 };
 
 static int compare_payloads(const void *context, uint32_t a, uint32_t b)
@@ -416,6 +417,7 @@ static rql_status number_payloads(struct rql_scan_binding *b, struct payload_key
 		RQL_TRY(combine_payloads(b, p));
 	for (uint32_t i = n; i-- > 0;)
 		p->payload_of_key[p->key_of_payload[i]] = i;
+	p->as_they_are = all && (p->count > 1 || n > SORTED_KEYS);
 	if (p->count > 1 || p->key_count > SORTED_KEYS)
 		return RQL_OK;
 	uint32_t *spare = RQL_NEW_ARRAY(b->arena, uint32_t, p->key_count),
@@ -434,8 +436,12 @@ static rql_status values_by_key(struct rql_scan_binding *b, const struct payload
                                 struct rql_slot *slot)
 {
 	const struct rql_column *from = &p->dim->values[output];
-	struct rql_column *values = RQL_NEW(b->arena, struct rql_column);
 	unsigned bytes = rql_type_bytes(from->type);
+	if (p->as_they_are) { /* the leaf keeps the map: millions of values need no copy */
+		slot->values = from;
+		return RQL_OK;
+	}
+	struct rql_column *values = RQL_NEW(b->arena, struct rql_column);
 	if (!values)
 		return out_of_memory(b);
 	*values = (struct rql_column){.type = from->type,

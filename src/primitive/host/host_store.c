@@ -116,7 +116,7 @@ static rql_status spill_of(struct rql_host_memory *memory, struct rql_spill **ou
 	pthread_mutex_lock(&memory->lock);
 	struct rql_spill *spill = atomic_load(&memory->spill);
 	if (!spill) {
-		status = rql_spill_new(memory->folder, &spill, err);
+		status = rql_spill_new(memory->folder, memory->file_limit, &spill, err);
 		if (status == RQL_OK)
 			atomic_store(&memory->spill, spill);
 	}
@@ -242,9 +242,6 @@ static rql_status memory_for_block(struct rql_host_store *store, struct part *p,
 			                     "that they may have, and there is no folder for temporary files",
 			                     (unsigned long long)memory->limit);
 		RQL_TRY(spill_of(memory, &spill, err));
-		if (memory->file_limit && rql_spill_bytes(spill) + store->block_bytes > memory->file_limit)
-			return rql_error_set(err, RQL_ERROR_LIMIT, "the partitions of a join take more than the %llu bytes that a temporary "
-			                     "file may have (max_temp_directory_size)", (unsigned long long)memory->file_limit);
 		RQL_TRY(rql_spill_write(spill, last->memory, store->block_bytes, &last->at, err));
 		*out = last->memory;
 		last->memory = NULL;
