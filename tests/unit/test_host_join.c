@@ -179,6 +179,7 @@ struct join_case {
 	bool in_place, spills, partitions, again, blocks, repeats, two, heavy, drawn;
 	bool once_each; /* SEMI: a row that has come for one block may come for another, and is taken once */
 	bool faulty; /* the status is that of a fault, which may strike */
+	bool ordered, plain; /* build sides are in order, or none is */
 	bool any; /* none of these is known, and the join may be refused for its limit */
 	rql_status status;
 };
@@ -260,14 +261,17 @@ static void check_report(const struct join_case *k, const struct rql_host_report
 	assert_int_equal(report->passes > 1, k->again);
 	assert_int_equal(report->blocks > report->partitions, k->blocks);
 	assert_true(report->repeated || !k->repeats); /* others may, by chance */
+	assert_true(!k->ordered || report->ordered == report->blocks);
+	assert_true(!k->plain || !report->ordered);
 }
 
 static void print_report(const struct join_case *k, const struct rql_host_report *r, const struct rql_error *err)
 {
-	print_message("%s: %llu rows, %llu partitions, %llu passes, %llu blocks, %llu pieces, %llu repeated, %llu spilled, "
+	print_message("%s: %llu rows, %llu partitions, %llu passes, %llu blocks, %llu pieces, %llu repeated, %llu ordered, %llu spilled, "
 	              "device %llu, host %llu %s\n", k->name, (unsigned long long)r->rows, (unsigned long long)r->partitions,
 	              (unsigned long long)r->passes, (unsigned long long)r->blocks, (unsigned long long)r->pieces,
-	              (unsigned long long)r->repeated, (unsigned long long)r->spilled_bytes,
+	              (unsigned long long)r->repeated, (unsigned long long)r->ordered,
+	              (unsigned long long)r->spilled_bytes,
 	              (unsigned long long)r->device_peak, (unsigned long long)r->host_peak,
 	              err->status == RQL_OK ? "" : rql_error_message(err));
 }
@@ -322,7 +326,7 @@ static void test_cases(void **state)
 {
 	(void)state;
 	static const struct join_case cases[] = {
-		{.name = "streams", .build = 9001, .probe = 20003, .distinct = 9000, KEYS_32, .piece_rows = 4096},
+		{.name = "streams", .build = 9001, .probe = 20003, .distinct = 9000, KEYS_32, .piece_rows = 4096, .ordered = true},
 		{.name = "in place", .build = 9000, .probe = 20000, .distinct = 9000, KEYS_32, .piece_rows = 4096, .in_place = true},
 		{.name = "no build rows", .probe = 5000, .distinct = 90, .kind = RQL_JOIN_ANTI, KEYS_32},
 		{.name = "no rows", .distinct = 90, .kind = RQL_JOIN_FULL, KEYS_64},
@@ -347,6 +351,8 @@ static void test_cases(void **state)
 	     .piece_rows = 1024, .heavy = true, .repeats = true},
 		{.name = "a block's matches", .build = 60000, .probe = 2000, .distinct = 1000, .keys = HEAVY, KEYS_32,
 	     SMALL, .partitions = true, .again = true, .blocks = true, .repeats = true},
+		{.name = "no room for tables", .kind = RQL_JOIN_LEFT, .build = 40000, .probe = 30000, .distinct = 30000, KEYS_64,
+	     .device_limit = UINT64_C(1700) << 10, .piece_rows = 4096, .plain = true},
 		{.name = "no room", .build = 60000, .probe = 2000, .distinct = 4000, KEYS_32, .device_limit = 50000,
 	     .status = RQL_ERROR_LIMIT},
 	};

@@ -19,6 +19,7 @@ struct rql_raster_relation rql_host_drawing(const struct rql_join *relation);
 struct rql_host_sizes {
 	uint64_t build, piece, out;
 	uint32_t bits; /* log2 of the partitions that make build sides fit */
+	bool ordered;  /* there is room for the build side's tables, beside its partitions (relation.h) */
 };
 /* False: no partitioning makes a build side fit the limit. */
 bool rql_host_sizes_choose(const struct rql_host_join *join, struct rql_device *device, uint64_t limit,

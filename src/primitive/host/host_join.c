@@ -180,6 +180,7 @@ static void add_report(struct rql_host_report *to, const struct thread *t)
 	to->blocks += from->blocks;
 	to->pieces += from->pieces;
 	to->repeated += from->repeated;
+	to->ordered += from->ordered;
 	add_points(to, from);
 	to->partition_ns += t->partition_ns;
 	to->open_ns += from->open_ns;
@@ -189,6 +190,7 @@ static void add_report(struct rql_host_report *to, const struct thread *t)
 	to->put_ns += from->put_ns;
 	to->device_ns += from->device_ns;
 	to->link_ns += from->link_ns;
+	to->order_ns += from->order_ns;
 	to->match_ns += from->match_ns;
 }
 

@@ -131,6 +131,8 @@ static void count_times(struct rql_host_worker *w, struct rql_commands *c)
 	for (uint32_t i = 0; i < passes && i < PASSES_MOST; i++) {
 		if (strcmp(times[i].pass, "exchange") == 0 || strcmp(times[i].pass, "copy") == 0)
 			w->report.link_ns += times[i].ns;
+		else if (strcmp(times[i].pass, "join.order") == 0)
+			w->report.order_ns += times[i].ns;
 		else if (strcmp(times[i].pass, "join.probe") == 0)
 			w->report.match_ns += times[i].ns;
 	}
@@ -199,6 +201,7 @@ static rql_status partition_build(struct rql_host_worker *w, struct rql_error *e
 	const struct rql_join join = join_on(w, turn->in, turn->out, turn->count, 0);
 	struct rql_commands *c;
 	RQL_TRY(wait_for(w, turn, err));
+	w->report.ordered += rql_join_is_ordered(&join);
 	RQL_TRY(rql_commands_new(w->device, w->join->timed ? RQL_COMMANDS_TIMED : 0, &c, err));
 	return rql_host_submit(c, rql_record_join_built(c, &join, err), &turn->commands, &turn->ticket, err);
 }
