@@ -213,11 +213,11 @@ static rql_status record_drawing(struct rql_host_worker *w, const struct rql_joi
                                  struct rql_error *err)
 {
 	struct rql_join all = *join;
-	const uint64_t rows[] = {join->probe.count, join->build.count};
-	for (uint32_t i = 0; i < 4; i++)
-		rql_record_fill(c, join->rows.buffer, RQL_HOST_ROWS_AT + 4 * i, 4, (uint32_t)(rows[i / 2] >> (i % 2 * 32)));
+	const struct rql_word_table rows = {.words = {join->probe.count, join->build.count}, .count = 2};
+	const struct rql_span rows_at = {join->rows.buffer, RQL_HOST_ROWS_AT};
+	RQL_TRY(rql_record_words(c, &rows, &rows_at, err));
 	all.probe.count = w->sizes.piece;
-	all.probe.found = (struct rql_span){join->rows.buffer, RQL_HOST_ROWS_AT};
+	all.probe.found = rows_at;
 	all.build.count = w->sizes.build;
 	all.build.found = (struct rql_span){join->rows.buffer, RQL_HOST_ROWS_AT + 8};
 	struct rql_raster_relation drawing = rql_host_drawing(&all);
