@@ -153,6 +153,7 @@ struct rql_port {
 	struct rql_drawn drawn;  /* raster */
 	struct rql_moved moved;  /* PAIRS, and GROUPS of rows in the host's memory */
 	struct rql_device *failed; /* of those, after RQL_ERROR_DEVICE: whose error it is; NULL: the method's own device's */
+	struct rql_device *full;   /* of those, after RQL_ERROR_LIMIT: whose memory had no room to begin with; NULL: not for that */
 	/* Of the ROWS that came in; of a port of ROWS, its own. GPUs: only when RQL_RUN_TIMED was asked for. */
 	struct rql_selected selected;
 	/* GPUs: device time of the whole run and of its passes, when RQL_RUN_TIMED was asked for; else 0. In arena. */

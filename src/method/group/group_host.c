@@ -313,6 +313,7 @@ static void report(const struct rql_host_group_report *r, const struct rql_host_
 		rql_group_tell(&r->points, &drawn, &out->drawn);
 	out->kind = RQL_PORT_GROUPS;
 	out->failed = r->failed;
+	out->full = r->full;
 	out->device_ns = r->device_ns;
 	out->moved = (struct rql_moved){.partitions = r->partitions,
 	                                .passes = r->passes,
@@ -340,6 +341,7 @@ static rql_status run(const struct rql_prepared *p, struct rql_device *device, c
 	by.rows.next = next_rows;
 	by.rows.state = &feed;
 	by.again = again;
+	by.limited = of->limited;
 	by.host_limit = of->host_bytes;
 	by.folder = of->folder;
 	by.file_limit = of->file_bytes;

@@ -16,7 +16,7 @@ struct run {
 	pthread_mutex_t sink_lock, error_lock;
 	_Atomic bool failed;
 	rql_status status;
-	struct rql_device *failed_on;
+	struct rql_device *failed_on, *full, *limited; /* limited: the one that has no more than `limit` */
 	struct rql_error *err;
 };
 
@@ -80,7 +80,7 @@ static rql_status group_by_table(struct thread *t, struct rql_host_feed *feed, b
 	uint64_t found = 0, groups = FEW;
 	*done = false;
 	w->from_store = true;
-	for (; rql_host_group_sizes_table(t->run->by, w->device, t->run->limit, groups, &sizes); groups = found * 2) {
+	for (; rql_host_group_sizes_table(t->run->by, t->run->limit, groups, &sizes); groups = found * 2) {
 		feed->at = 0;
 		RQL_TRY(rql_host_group_worker_open(w, &sizes, err));
 		RQL_TRY(rql_host_group_worker_rows(w, feed, &found, err));
@@ -144,6 +144,8 @@ static void *thread_main(void *state)
 		pthread_mutex_lock(&t->run->error_lock);
 		if (t->run->status == RQL_OK && status == RQL_ERROR_DEVICE)
 			t->run->failed_on = t->worker.device;
+		if (t->run->status == RQL_OK && status == RQL_ERROR_LIMIT && !t->worker.report.device_peak)
+			t->run->full = t->worker.device;
 		if (t->run->status == RQL_OK)
 			t->run->status = rql_error_set(t->run->err, status, "%s", rql_error_message(&err));
 		pthread_mutex_unlock(&t->run->error_lock);
@@ -198,6 +200,7 @@ static rql_status run_devices(struct run *run, struct rql_host_group_report *rep
 	}
 	free(threads);
 	report->failed = run->failed_on;
+	report->full = run->full;
 	return run->status;
 }
 
@@ -231,13 +234,22 @@ static rql_status run_rows(struct run *run, struct rql_host_group_report *report
 	add_report(report, &worker.report);
 	if (status == RQL_ERROR_DEVICE)
 		report->failed = worker.device;
+	if (status == RQL_ERROR_LIMIT && !worker.report.device_peak)
+		report->full = worker.device;
 	rql_host_group_worker_close(&worker);
 	return status;
 }
 
-static uint64_t limit_of(const struct rql_host_group_by *by)
+static uint64_t limit_of(const struct rql_host_group_by *by, struct rql_device **whose)
 {
-	return rql_host_device_limit(by->devices, by->device_count, by->device_limit);
+	*whose = by->limited;
+	return rql_host_device_limit(by->devices, by->device_count, by->device_limit, whose);
+}
+
+static bool choose_sizes(const struct rql_host_group_by *by, struct rql_host_group_sizes *out)
+{
+	struct rql_device *whose;
+	return rql_host_group_sizes_choose(by, limit_of(by, &whose), by->rows.rows, by->groups, out);
 }
 
 /* ---- the whole ---- */
@@ -258,7 +270,7 @@ static rql_status check(const struct rql_host_group_by *by, struct rql_error *er
 uint64_t rql_host_group_by_partitions(const struct rql_host_group_by *by, enum rql_host_way *way)
 {
 	struct rql_host_group_sizes sizes;
-	if (!rql_host_group_sizes_choose(by, by->devices[0], limit_of(by), by->rows.rows, by->groups, &sizes))
+	if (!choose_sizes(by, &sizes))
 		return 0;
 	*way = sizes.way;
 	return UINT64_C(1) << sizes.bits;
@@ -267,7 +279,7 @@ uint64_t rql_host_group_by_partitions(const struct rql_host_group_by *by, enum r
 uint64_t rql_host_group_by_staging(const struct rql_host_group_by *by)
 {
 	struct rql_host_group_sizes sizes;
-	if (!rql_host_group_sizes_choose(by, by->devices[0], limit_of(by), by->rows.rows, by->groups, &sizes))
+	if (!choose_sizes(by, &sizes))
 		return 0;
 	const uint64_t piece = rql_host_side_layout(&by->rows, sizes.piece).bytes;
 	const uint64_t read = sizes.bits ? rql_host_side_layout(&by->rows, rql_host_read_rows(&by->rows)).bytes : 0;
@@ -277,13 +289,14 @@ uint64_t rql_host_group_by_staging(const struct rql_host_group_by *by)
 rql_status rql_host_group_by_kernels(const struct rql_host_group_by *by, rql_see_kernel *see, void *state,
                                      struct rql_error *err)
 {
-	struct rql_device *device = by->devices[0];
+	struct rql_device *full;
 	struct rql_host_group_worker worker = {.by = by};
 	struct rql_host_group_sizes sizes;
 	struct rql_rehearsal *rehearsal;
-	if (!rql_host_group_sizes_choose(by, device, limit_of(by), by->rows.rows, by->groups, &sizes))
-		return limit_reached(device, rql_host_group_sizes_bytes(by, device, &sizes), limit_of(by), err);
-	RQL_TRY(rql_rehearsal_new(device, see, state, &rehearsal, err));
+	const uint64_t limit = limit_of(by, &full);
+	if (!choose_sizes(by, &sizes))
+		return limit_reached(full, rql_host_group_sizes_bytes(by, full, &sizes), limit, err);
+	RQL_TRY(rql_rehearsal_new(by->devices[0], see, state, &rehearsal, err));
 	worker.device = rql_rehearsal_device(rehearsal);
 	rql_status status = rql_host_group_worker_open(&worker, &sizes, err);
 	if (status == RQL_OK)
@@ -300,8 +313,10 @@ static rql_status run_once(struct run *run, uint64_t groups, uint64_t *more, str
 	const struct rql_host_group_by *by = run->by;
 	uint64_t found = 0;
 	*more = 0;
-	if (!rql_host_group_sizes_choose(by, by->devices[0], run->limit, by->rows.rows, groups, &run->sizes))
-		return limit_reached(by->devices[0], rql_host_group_sizes_bytes(by, by->devices[0], &run->sizes), run->limit, err);
+	if (!rql_host_group_sizes_choose(by, run->limit, by->rows.rows, groups, &run->sizes)) {
+		report->full = run->limited;
+		return limit_reached(run->limited, rql_host_group_sizes_bytes(by, run->limited, &run->sizes), run->limit, err);
+	}
 	report->way = run->sizes.way;
 	if (run->sizes.way == RQL_HOST_PARTS)
 		return run_parts(run, report, err);
@@ -322,7 +337,7 @@ rql_status rql_host_group_by_run(const struct rql_host_group_by *by, struct rql_
 			report->failed = by->devices[i];
 		RQL_TRY(started);
 	}
-	run.limit = limit_of(by);
+	run.limit = limit_of(by, &run.limited);
 	pthread_mutex_init(&run.sink_lock, NULL);
 	pthread_mutex_init(&run.error_lock, NULL);
 	uint64_t more, groups = by->groups;

@@ -45,6 +45,7 @@ struct rql_host_group_by {
 	struct rql_device *const *devices;
 	uint32_t device_count;
 	uint64_t device_limit, host_limit; /* as of struct rql_host_join */
+	struct rql_device *limited;
 	const char *folder;
 	uint64_t file_limit;
 	uint64_t piece_rows; /* at most; 0: chosen */
@@ -69,7 +70,7 @@ struct rql_host_group_report {
 	uint64_t restarts; /* with more groups expected */
 	struct rql_raster_group_points points; /* RASTER: of all pieces; rounds: the most */
 	uint64_t image_bytes, pixel_bytes;     /* RASTER: of a device's images; of a pixel that holds a row */
-	struct rql_device *failed;             /* as of joins */
+	struct rql_device *failed, *full;      /* as of joins */
 	/* As of joins. */
 	double open_ns, partition_ns, fill_ns, wait_ns, put_ns, device_ns, link_ns;
 };

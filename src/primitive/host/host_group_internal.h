@@ -15,11 +15,11 @@ struct rql_host_group_sizes {
 	uint32_t bits;   /* log2 of the partitions of PARTS */
 };
 /* Of so many rows with so many groups. False: none fits the limit. */
-bool rql_host_group_sizes_choose(const struct rql_host_group_by *by, struct rql_device *device, uint64_t limit,
-                                 uint64_t rows, uint64_t groups, struct rql_host_group_sizes *out);
+bool rql_host_group_sizes_choose(const struct rql_host_group_by *by, uint64_t limit, uint64_t rows, uint64_t groups,
+                                 struct rql_host_group_sizes *out);
 /* A table for so many groups, of any number of rows. */
-bool rql_host_group_sizes_table(const struct rql_host_group_by *by, struct rql_device *device, uint64_t limit,
-                                uint64_t groups, struct rql_host_group_sizes *out);
+bool rql_host_group_sizes_table(const struct rql_host_group_by *by, uint64_t limit, uint64_t groups,
+                                struct rql_host_group_sizes *out);
 uint64_t rql_host_group_sizes_bytes(const struct rql_host_group_by *by, struct rql_device *device,
                                     const struct rql_host_group_sizes *sizes);
 

@@ -22,8 +22,7 @@ struct rql_host_sizes {
 	bool ordered;  /* there is room for the build side's tables, beside its partitions (relation.h) */
 };
 /* False: no partitioning makes a build side fit the limit. */
-bool rql_host_sizes_choose(const struct rql_host_join *join, struct rql_device *device, uint64_t limit,
-                           struct rql_host_sizes *out);
+bool rql_host_sizes_choose(const struct rql_host_join *join, uint64_t limit, struct rql_host_sizes *out);
 /* Of a device's memory. */
 uint64_t rql_host_sizes_bytes(const struct rql_host_join *join, struct rql_device *device,
                               const struct rql_host_sizes *sizes);
@@ -69,8 +68,10 @@ void rql_host_record_columns(struct rql_commands *c, const struct rql_host_piece
 struct rql_host_rows rql_host_rows_in(const struct rql_host_piece *piece, const struct rql_host_shape *shape);
 
 /* ---- a device at work ---- */
-/* What any of them may have of its memory: a part of what is there, and never more than `limit` (0: none). */
-uint64_t rql_host_device_limit(struct rql_device *const *devices, uint32_t count, uint64_t limit);
+/* What any of them may have of its memory: a part of what is there, and never more than `limit` (0: none). *whose: the
+ * device that has no more; before, whose that limit is, NULL: the first one's. */
+uint64_t rql_host_device_limit(struct rql_device *const *devices, uint32_t count, uint64_t limit,
+                               struct rql_device **whose);
 /* The recording becomes the step that is in flight; status: of what was recorded. */
 rql_status rql_host_submit(struct rql_commands *c, rql_status status, struct rql_commands **flight, uint64_t *ticket,
                            struct rql_error *err) RQL_MUST_CHECK;

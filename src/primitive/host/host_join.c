@@ -20,7 +20,7 @@ struct run {
 	_Atomic uint64_t next; /* partition */
 	_Atomic bool failed;
 	rql_status status;
-	struct rql_device *failed_on;
+	struct rql_device *failed_on, *full;
 	struct rql_error *err;
 };
 
@@ -151,6 +151,8 @@ static void *thread_main(void *state)
 		pthread_mutex_lock(&t->run->error_lock);
 		if (t->run->status == RQL_OK && status == RQL_ERROR_DEVICE)
 			t->run->failed_on = t->worker.device;
+		if (t->run->status == RQL_OK && status == RQL_ERROR_LIMIT && !t->worker.report.device_peak)
+			t->run->full = t->worker.device;
 		if (t->run->status == RQL_OK)
 			t->run->status = rql_error_set(t->run->err, status, "%s", rql_error_message(&err));
 		pthread_mutex_unlock(&t->run->error_lock);
@@ -217,12 +219,28 @@ static rql_status run_devices(struct run *run, struct rql_host_report *report, s
 	}
 	free(threads);
 	report->failed = run->failed_on;
+	report->full = run->full;
 	return run->status;
 }
 
-static uint64_t limit_of(const struct rql_host_join *join)
+static uint64_t limit_of(const struct rql_host_join *join, struct rql_device **whose)
 {
-	return rql_host_device_limit(join->devices, join->device_count, join->device_limit);
+	*whose = join->limited;
+	return rql_host_device_limit(join->devices, join->device_count, join->device_limit, whose);
+}
+
+static bool choose_sizes(const struct rql_host_join *join, struct rql_host_sizes *out)
+{
+	struct rql_device *whose;
+	return rql_host_sizes_choose(join, limit_of(join, &whose), out);
+}
+
+/* Sizes of which none fits. */
+static rql_status no_sizes(const struct rql_host_join *join, const struct rql_host_sizes *sizes, struct rql_device **full,
+                           struct rql_error *err)
+{
+	const uint64_t limit = limit_of(join, full);
+	return limit_reached(*full, rql_host_sizes_bytes(join, *full, sizes), limit, err);
 }
 
 static rql_status partition_sides(struct run *run, struct rql_host_report *report, struct rql_error *err)
@@ -256,7 +274,7 @@ static rql_status check(const struct rql_host_join *join, struct rql_error *err)
 uint64_t rql_host_join_partitions(const struct rql_host_join *join)
 {
 	struct rql_host_sizes sizes;
-	return rql_host_sizes_choose(join, join->devices[0], limit_of(join), &sizes) ? UINT64_C(1) << sizes.bits : 0;
+	return choose_sizes(join, &sizes) ? UINT64_C(1) << sizes.bits : 0;
 }
 
 uint64_t rql_host_join_staging(const struct rql_host_join *join)
@@ -264,7 +282,7 @@ uint64_t rql_host_join_staging(const struct rql_host_join *join)
 	const struct rql_host_side *sides[] = {&join->build, &join->probe};
 	struct rql_host_sizes sizes;
 	uint64_t piece = 0, read = 0;
-	if (!rql_host_sizes_choose(join, join->devices[0], limit_of(join), &sizes))
+	if (!choose_sizes(join, &sizes))
 		return 0;
 	for (int s = 0; s < 2; s++) {
 		const uint64_t bytes = rql_host_layout_of(join, sides[s], sizes.piece).bytes;
@@ -278,12 +296,12 @@ uint64_t rql_host_join_staging(const struct rql_host_join *join)
 rql_status rql_host_join_kernels(const struct rql_host_join *join, rql_see_kernel *see, void *state,
                                  struct rql_error *err)
 {
-	struct rql_device *device = join->devices[0];
 	struct rql_host_worker worker = {.join = join};
 	struct rql_rehearsal *rehearsal;
-	if (!rql_host_sizes_choose(join, device, limit_of(join), &worker.sizes))
-		return limit_reached(device, rql_host_sizes_bytes(join, device, &worker.sizes), limit_of(join), err);
-	RQL_TRY(rql_rehearsal_new(device, see, state, &rehearsal, err));
+	struct rql_device *full;
+	if (!choose_sizes(join, &worker.sizes))
+		return no_sizes(join, &worker.sizes, &full, err);
+	RQL_TRY(rql_rehearsal_new(join->devices[0], see, state, &rehearsal, err));
 	worker.device = rql_rehearsal_device(rehearsal);
 	rql_status status = rql_host_worker_open(&worker, err);
 	if (status == RQL_OK)
@@ -304,9 +322,8 @@ rql_status rql_host_join_run(const struct rql_host_join *join, struct rql_host_r
 			report->failed = join->devices[i];
 		RQL_TRY(started);
 	}
-	const uint64_t limit = limit_of(join);
-	if (!rql_host_sizes_choose(join, join->devices[0], limit, &run.sizes))
-		return limit_reached(join->devices[0], rql_host_sizes_bytes(join, join->devices[0], &run.sizes), limit, err);
+	if (!choose_sizes(join, &run.sizes))
+		return no_sizes(join, &run.sizes, &report->full, err);
 	RQL_TRY(rql_host_memory_new(join->host_limit, join->folder, join->file_limit, &run.memory, err));
 	pthread_mutex_init(&run.sink_lock, NULL);
 	pthread_mutex_init(&run.error_lock, NULL);

@@ -90,23 +90,24 @@ static struct rql_host_sizes sizes_of(const struct rql_host_join *join, uint32_t
 	return sizes;
 }
 
-static bool fits(const struct rql_host_join *join, struct rql_device *device, uint64_t limit,
-                 const struct rql_host_sizes *sizes)
+/* On every device: what a join takes, and what images there are, follows from a device's limits. */
+static bool fits(const struct rql_host_join *join, uint64_t limit, const struct rql_host_sizes *sizes)
 {
-	const bool short_rows = sizes->build <= RQL_RELATION_ROWS && sizes->out <= RQL_RELATION_ROWS;
-	return short_rows && rql_host_sizes_bytes(join, device, sizes) <= limit &&
-	       (!join->drawn || has_images(join, device, sizes));
+	bool fit = sizes->build <= RQL_RELATION_ROWS && sizes->out <= RQL_RELATION_ROWS;
+	for (uint32_t i = 0; i < join->device_count && fit; i++)
+		fit = rql_host_sizes_bytes(join, join->devices[i], sizes) <= limit &&
+		      (!join->drawn || has_images(join, join->devices[i], sizes));
+	return fit;
 }
 
-bool rql_host_sizes_choose(const struct rql_host_join *join, struct rql_device *device, uint64_t limit,
-                           struct rql_host_sizes *out)
+bool rql_host_sizes_choose(const struct rql_host_join *join, uint64_t limit, struct rql_host_sizes *out)
 {
 	uint32_t bits = join->device_count > 1 ? rql_log2_up(join->device_count) + 1 : 0;
 	for (; bits <= RQL_HOST_HASH_BITS; bits++) {
 		/* A pass of partitions on the CPU costs more than tables that each piece makes anew. */
 		for (int ordered = !join->drawn; ordered >= 0; ordered--) {
 			*out = sizes_of(join, bits, ordered);
-			if (fits(join, device, limit, out))
+			if (fits(join, limit, out))
 				return true;
 		}
 		if (out->build < BUILD_LEAST)
