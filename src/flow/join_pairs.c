@@ -282,7 +282,8 @@ rql_status rql_pairs_run(struct rql_running *r, struct rql_run how, const char *
 		say_whose(r->err, status, what, offer->method, port.failed ? port.failed : port.full ? port.full : offer->device);
 	if (status == RQL_ERROR_LIMIT)
 		r->failed.full = port.full;
-	if (status == RQL_ERROR_DEVICE) /* until the program ends, as after a loss: there is no structure to mark */
+	/* Until the program ends, as after a loss: there is no structure to mark. Others may have done its work. */
+	if (status == RQL_ERROR_DEVICE || port.failed)
 		atomic_store(port.failed ? &port.failed->left : &offer->device->left, true);
 	r->moved = port.moved;
 	rql_drawn_add(&r->stats.drawn, &port.drawn);

@@ -48,6 +48,9 @@ struct rql_host_parts {
 	uint32_t bits, used, passes; /* of this store; of the hash, and passes, until here */
 	uint64_t above;              /* rows of the partition that they were made of */
 	_Atomic uint64_t next;
+	uint64_t end;
+	const struct rql_host_parts *of; /* those whose store it is: another's, of a partition that a device has left */
+	struct rql_host_parts *kept;     /* the next ones of those that are kept to the end */
 };
 
 struct rql_host_group_slot {

@@ -373,7 +373,7 @@ static rql_status fill_part(struct rql_host_group_worker *w, struct source *from
 	struct rql_host_parts *p = from->parts;
 	while (!slot->rows && !from->ended) {
 		slot->part = atomic_fetch_add(&p->next, 1);
-		from->ended = slot->part >= UINT64_C(1) << p->bits;
+		from->ended = slot->part >= p->end;
 		const uint64_t rows = from->ended ? 0 : rql_host_store_rows(p->store, slot->part);
 		if (rows > w->sizes.piece)
 			RQL_TRY(keep_odd(w, slot->part, err));

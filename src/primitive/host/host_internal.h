@@ -107,6 +107,7 @@ struct rql_host_worker {
 	struct rql_join relation; /* the build side that is there */
 	uint64_t block;           /* rows of a build side at most */
 	uint64_t most;            /* rows of the next piece */
+	uint64_t block_at, done;  /* rows before the build side that is there; of the probe side, whose results were put for it */
 	uint64_t taken;           /* of the device's memory, in its request_bytes */
 	struct rql_host_report report;
 };
@@ -115,7 +116,7 @@ rql_status rql_host_worker_open(struct rql_host_worker *worker, struct rql_error
 void rql_host_worker_close(struct rql_host_worker *worker);
 /* Records what joins do, for a rehearsal: nothing is read. Its memory is there. */
 rql_status rql_host_worker_rehearse(struct rql_host_worker *worker, struct rql_error *err) RQL_MUST_CHECK;
-/* Joins all that both feeds give. */
+/* Joins all that both feeds give: with the first build side, the probe rows from where their feed stands on. */
 rql_status rql_host_worker_join(struct rql_host_worker *worker, struct rql_host_feed *build, struct rql_host_feed *probe,
                                 struct rql_error *err) RQL_MUST_CHECK;
 

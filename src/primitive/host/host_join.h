@@ -78,7 +78,8 @@ struct rql_host_report {
 	uint64_t ordered;                                /* of the build sides: in order of buckets (relation.h) */
 	struct rql_raster_points points;                 /* drawn: of all pieces; layers: of the highest stack */
 	uint64_t image_bytes, pixel_bytes;               /* drawn: of a device's images; of a pixel that holds a row */
-	struct rql_device *failed; /* after RQL_ERROR_DEVICE: whose error it is; else NULL */
+	/* Whose error RQL_ERROR_DEVICE is; of several devices, whose work the others have taken over; else NULL. */
+	struct rql_device *failed;
 	struct rql_device *full;   /* after RQL_ERROR_LIMIT: whose memory had no room to begin with; NULL: not for that */
 	/* Of the caller's clock, summed over devices: memory made, partitioning, build sides handed over, filling pieces,
 	 * waiting, taking results. */

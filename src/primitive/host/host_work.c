@@ -387,6 +387,7 @@ static rql_status join_alone(struct rql_host_worker *w, const struct rql_host_sl
 			continue;
 		}
 		RQL_TRY(found > w->sizes.out ? put_heavy(w, slot, first, found, err) : put_alone(w, to, in->staging, found, err));
+		w->done += rows;
 		first += rows;
 		rows *= 2; /* a few rows with many matches do not make all parts behind them short */
 	}
@@ -416,7 +417,12 @@ static rql_status take(struct rql_host_worker *w, uint64_t s, struct rql_error *
 	if (!slot->rows)
 		return RQL_OK;
 	RQL_TRY(take_points(w, s % RQL_HOST_FLIGHT, err));
-	RQL_TRY(found > w->sizes.out ? repeat(w, s, found, err) : put(w, &slot->result, found, err));
+	if (found > w->sizes.out) {
+		RQL_TRY(repeat(w, s, found, err));
+	} else {
+		RQL_TRY(put(w, &slot->result, found, err));
+		w->done += slot->rows;
+	}
 	if (found <= w->sizes.out / 4) /* what was dense is over */
 		w->most = w->most <= w->sizes.piece / 2 ? w->most * 2 : w->sizes.piece;
 	slot->rows = 0;
@@ -524,8 +530,10 @@ rql_status rql_host_worker_join(struct rql_host_worker *w, struct rql_host_feed 
 {
 	w->report.partitions++;
 	do {
-		probe->at = 0;
+		w->block_at = build->at;
+		w->done = probe->at;
 		RQL_TRY(join_block(w, build, probe, err));
+		probe->at = 0;
 	} while (build->store && !rql_host_feed_ended(build));
 	if (build->store || build->at < w->sizes.build)
 		return RQL_OK;
