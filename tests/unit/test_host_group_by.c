@@ -432,7 +432,17 @@ static void one_fails(struct rql_device *second)
 	static const enum rql_fault_kind faults[] = {RQL_FAULT_ALLOCATION, RQL_FAULT_SUBMISSION, RQL_FAULT_WAIT};
 	const struct group_case k = {.name = "one fails", .rows = 60000, .distinct = 60000, .keys = DISTINCT, .expected = 9000, NARROW,
 	                             SMALL, .any = true, .two = true, .faulty = true};
+	/* A table's rows come again. */
+	const struct group_case table = {.name = "one fails", .rows = 20000, .distinct = 300, WIDE, .piece_rows = 2048, .any = true,
+	                                 .two = true, .faulty = true};
 	uint32_t failed = 0;
+	for (int i = 1; i < 3; i++)
+		for (uint64_t nth = 1; nth < 6; nth += 2) {
+			assert_int_equal(rql_fault_set(second, faults[i], nth, NULL), RQL_OK);
+			check_case(&table, second);
+			assert_true(!rql_fault_struck(second) || failed_last == second);
+			rql_fault_remove(second);
+		}
 	for (int i = 0; i < 3; i++)
 		for (uint64_t nth = 1; nth < 30; nth += 1 + nth) {
 			assert_int_equal(rql_fault_set(second, faults[i], nth, NULL), RQL_OK);
@@ -456,6 +466,16 @@ static void test_two_devices(void **state)
 	const struct group_case k = {.name = "two devices", .rows = 60000, .distinct = 20000, NARROW, .two = true,
 	                             .way = RQL_HOST_PARTS};
 	check_case(&k, second);
+	/* A table on each: signed and wide values, fields of which some are NULL, and more groups than were expected. */
+	const struct group_case tables[] = {
+		{.name = "a table on each", .rows = 40001, .distinct = 900, WIDE, .piece_rows = 4096, .two = true, .way = RQL_HOST_TABLE},
+		{.name = "a table on each, of fields", .rows = 40000, .distinct = 300, .fields = true, NARROW, .piece_rows = 4096,
+	     .room = true, .two = true, .way = RQL_HOST_TABLE},
+		{.name = "a table on each, again", .rows = 60000, .distinct = 3500, .expected = 50, NARROW, .piece_rows = 16384,
+	     .two = true, .any = true},
+	};
+	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++)
+		check_case(&tables[i], second);
 	one_fails(second);
 	rql_devices_close(others);
 }

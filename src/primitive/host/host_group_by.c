@@ -3,6 +3,7 @@
 #include "primitive/host/host_share.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define MORE 8u       /* times the groups, after they were too many */
 #define FEW 1024u     /* groups of a partition that one key fills */
@@ -230,7 +231,7 @@ static void *thread_main(void *state)
 	return NULL;
 }
 
-static void add_report(struct rql_host_group_report *to, const struct rql_host_group_report *from)
+void rql_host_group_report_add(struct rql_host_group_report *to, const struct rql_host_group_report *from)
 {
 	to->in_bytes += from->in_bytes;
 	to->out_bytes += from->out_bytes;
@@ -273,7 +274,7 @@ static rql_status run_devices(struct run *run, struct rql_host_group_report *rep
 	for (uint32_t i = 0; i < by->device_count; i++) {
 		if (started[i])
 			pthread_join(threads[i].handle, NULL);
-		add_report(report, &threads[i].worker.report);
+		rql_host_group_report_add(report, &threads[i].worker.report);
 	}
 	free(threads);
 	const rql_status status =
@@ -308,7 +309,7 @@ static rql_status run_parts(struct run *run, struct rql_host_group_report *repor
 	return status;
 }
 
-/* TABLE and WHOLE: the first device's. *found: more than the sizes have room for: nothing was put out. */
+/* TABLE of one device, and WHOLE. *found: more than the sizes have room for: nothing was put out. */
 static rql_status run_rows(struct run *run, struct rql_host_group_report *report, uint64_t *found, struct rql_error *err)
 {
 	struct rql_host_group_worker worker = {.by = run->by, .device = run->by->devices[0], .sink_lock = &run->sink_lock};
@@ -316,7 +317,7 @@ static rql_status run_rows(struct run *run, struct rql_host_group_report *report
 	rql_status status = rql_host_group_worker_open(&worker, &run->sizes, err);
 	if (status == RQL_OK)
 		status = rql_host_group_worker_rows(&worker, &feed, found, err);
-	add_report(report, &worker.report);
+	rql_host_group_report_add(report, &worker.report);
 	if (status == RQL_ERROR_DEVICE)
 		report->failed = worker.device;
 	if (status == RQL_ERROR_LIMIT && !worker.report.device_peak)
@@ -405,15 +406,33 @@ static rql_status run_once(struct run *run, uint64_t groups, uint64_t *more, str
 	report->way = run->sizes.way;
 	if (run->sizes.way == RQL_HOST_PARTS)
 		return run_parts(run, report, err);
-	RQL_TRY(run_rows(run, report, &found, err));
+	if (by->device_count > 1)
+		RQL_TRY(rql_host_group_tables(by, &run->sizes, report, &found, err));
+	else
+		RQL_TRY(run_rows(run, report, &found, err));
 	*more = found > run->sizes.groups ? found * MORE : 0;
 	return RQL_OK;
+}
+
+/* The rows of a table come again, without the device that has failed. False: none would be left. */
+static bool drop_device(struct rql_host_group_by *by, struct rql_device **devices, const struct rql_device *failed)
+{
+	uint32_t count = 0;
+	if (by->device_count < 2)
+		return false;
+	for (uint32_t i = 0; i < by->device_count; i++)
+		if (devices[i] != failed)
+			devices[count++] = devices[i];
+	by->device_count = count;
+	return true;
 }
 
 rql_status rql_host_group_by_run(const struct rql_host_group_by *by, struct rql_host_group_report *report,
                                  struct rql_error *err)
 {
-	struct run run = {.by = by};
+	struct rql_host_group_by with = *by; /* without devices that have failed */
+	struct rql_device *devices[RQL_DEVICES_MAX];
+	struct run run = {.by = &with};
 	*report = (struct rql_host_group_report){0};
 	RQL_TRY(check(by, err));
 	for (uint32_t i = 0; i < by->device_count; i++) {
@@ -422,21 +441,27 @@ rql_status rql_host_group_by_run(const struct rql_host_group_by *by, struct rql_
 			report->failed = by->devices[i];
 		RQL_TRY(started);
 	}
+	memcpy(devices, by->devices, by->device_count * sizeof(*devices));
+	with.devices = devices;
 	run.limit = limit_of(by, &run.limited);
 	pthread_mutex_init(&run.sink_lock, NULL);
 	pthread_mutex_init(&run.kept_lock, NULL);
-	uint64_t more, groups = by->groups;
-	rql_status status = run_once(&run, groups, &more, report, err);
-	while (status == RQL_OK && more) {
-		if (!by->again || groups >= by->rows.rows) {
+	rql_status status = RQL_OK;
+	uint64_t more = 0, groups = by->groups;
+	while ((status = run_once(&run, groups, &more, report, err)) != RQL_OK || more) {
+		if (status == RQL_ERROR_DEVICE && report->way == RQL_HOST_TABLE && by->again && drop_device(&with, devices, report->failed)) {
+			rql_error_clear(err);
+		} else if (status != RQL_OK) {
+			break;
+		} else if (!by->again || groups >= by->rows.rows) {
 			status = rql_error_set(err, RQL_ERROR_LIMIT, "a group-by has more groups than the %llu that there is room for",
 			                       (unsigned long long)run.sizes.groups);
 			break;
+		} else {
+			groups = more;
+			report->restarts++;
 		}
 		by->again(by->rows.state);
-		report->restarts++;
-		groups = more;
-		status = run_once(&run, groups, &more, report, err);
 	}
 	pthread_mutex_destroy(&run.sink_lock);
 	pthread_mutex_destroy(&run.kept_lock);

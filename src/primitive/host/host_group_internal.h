@@ -99,4 +99,10 @@ rql_status rql_host_group_worker_rows(struct rql_host_group_worker *w, struct rq
 rql_status rql_host_group_worker_parts(struct rql_host_group_worker *w, struct rql_host_parts *parts,
                                        struct rql_error *err) RQL_MUST_CHECK;
 
+/* TABLE on several devices. *found: of the one with the most, as of rql_host_group_worker_rows. */
+rql_status rql_host_group_tables(const struct rql_host_group_by *by, const struct rql_host_group_sizes *sizes,
+                                 struct rql_host_group_report *report, uint64_t *found,
+                                 struct rql_error *err) RQL_MUST_CHECK;
+void rql_host_group_report_add(struct rql_host_group_report *to, const struct rql_host_group_report *from);
+
 #endif
