@@ -84,11 +84,10 @@ static void free_parts(struct rql_host_parts *parts)
 	free(parts);
 }
 
-/* Others need what a device has left of them. */
-static void keep_or_free(struct thread *t, struct rql_host_parts *parts)
+/* After an error others may need what a device has left of them. */
+static void keep_or_free(struct run *run, struct rql_host_parts *parts, rql_status status)
 {
-	struct run *run = t->run;
-	if (!t->alone) {
+	if (status == RQL_OK) {
 		free_parts(parts);
 		return;
 	}
@@ -117,7 +116,7 @@ static rql_status group_again(struct thread *t, struct rql_host_feed *feed, cons
 	t->worker.report.partition_ns += (double)(rql_now_ns() - start);
 	if (status == RQL_OK)
 		status = group_parts(t, parts, err);
-	keep_or_free(t, parts);
+	keep_or_free(t->run, parts, status);
 	return status;
 }
 

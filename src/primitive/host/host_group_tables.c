@@ -82,7 +82,8 @@ static rql_status gather(struct thread *threads, uint32_t count, struct rql_host
 	rql_status status = RQL_OK;
 	for (uint32_t i = 0; i < count; i++) {
 		struct thread *t = &threads[i];
-		t->worker.report.groups = 0; /* counted when they are one */
+		t->worker.report.groups = 0; /* counted when they are one, */
+		t->worker.report.partitions = !i; /* as all rows are */
 		rql_host_group_report_add(report, &t->worker.report);
 		*found = t->found > *found ? t->found : *found;
 		if (t->status != RQL_OK && status == RQL_OK) {

@@ -72,7 +72,7 @@ static void leave_pair(struct thread *t, const struct rql_host_rest *pair)
 	rql_error_clear(&none);
 }
 
-/* The pairs behind one that a device has failed with. Their stores are kept. */
+/* The pairs behind one that failed: they are the others' where the device alone has failed. Their stores are kept. */
 static void leave_level(struct thread *t, struct level *level, uint64_t first, uint64_t end)
 {
 	struct run *run = t->run;
@@ -114,7 +114,7 @@ static rql_status join_again(struct thread *t, struct rql_host_feed feeds[2], ui
 		const struct rql_host_rest pair = {.of = level, .part = p};
 		status = join_pair(t, &pair, err);
 	}
-	if (t->alone)
+	if (status != RQL_OK)
 		leave_level(t, level, p, end);
 	else
 		free_level(level);
