@@ -252,7 +252,7 @@ static void report_json(struct host_join *h, double ms, double floor_ms, const d
 	               {"link_both_gbps", rates[2]}, {"open_ms", r->open_ns / 1e6}, {"partition_ms", r->partition_ns / 1e6},
 	               {"build_ms", r->build_ns / 1e6}, {"fill_ms", r->fill_ns / 1e6}, {"wait_ms", r->wait_ns / 1e6},
 	               {"put_ms", r->put_ns / 1e6}, {"device_ms", r->device_ns / 1e6}, {"device_link_ms", r->link_ns / 1e6},
-	               {"device_match_ms", r->match_ns / 1e6}};
+	               {"device_order_ms", r->order_ns / 1e6}, {"device_match_ms", r->match_ns / 1e6}};
 	const struct {
 		const char *name;
 		uint64_t value;
@@ -260,7 +260,7 @@ static void report_json(struct host_join *h, double ms, double floor_ms, const d
 	              {"probe_bytes", r->probe_bytes}, {"result_bytes", r->result_bytes}, {"spilled_bytes", r->spilled_bytes},
 	              {"device_peak_bytes", r->device_peak}, {"host_peak_bytes", r->host_peak},
 	              {"partitions", r->partitions}, {"passes", r->passes}, {"blocks", r->blocks}, {"pieces", r->pieces},
-	              {"repeated", r->repeated}};
+	              {"repeated", r->repeated}, {"ordered", r->ordered}};
 	struct rql_strbuf *j = &h->bench->json;
 	rql_strbuf_put(j, h->bench->measured ? ",\n  {" : "\n  {");
 	rql_json_string(j, "case", "host to host");
@@ -284,15 +284,16 @@ static void report(struct host_join *h, const struct rql_samples *wall, const do
 	       h->data.log2_build, h->data.log2_rows, ms, floor_ms, ms / floor_ms, rates[0], rates[1], rates[2],
 	       good ? "right" : "WRONG");
 	printf("  moved: build %.3f GB, probe %.3f, result %.3f, to a file %.3f; %llu partitions in %llu passes, %llu build sides, "
-	       "%llu pieces, %llu repeated; at most %.3f GB of a device, %.3f GB of partitions in memory\n",
+	       "%llu of them in order, %llu pieces, %llu repeated; at most %.3f GB of a device, %.3f GB of partitions in memory\n",
 	       (double)r->build_bytes / 1e9, (double)r->probe_bytes / 1e9, (double)r->result_bytes / 1e9,
 	       (double)r->spilled_bytes / 1e9, (unsigned long long)r->partitions, (unsigned long long)r->passes,
-	       (unsigned long long)r->blocks, (unsigned long long)r->pieces, (unsigned long long)r->repeated,
+	       (unsigned long long)r->blocks, (unsigned long long)r->ordered, (unsigned long long)r->pieces,
+	       (unsigned long long)r->repeated,
 	       (double)r->device_peak / 1e9, (double)r->host_peak / 1e9);
 	printf("  ms of %u devices and their threads: memory %.1f (not in the time), partitions %.1f, build %.1f, fill %.1f, wait %.1f, "
-	       "results %.1f; device %.1f, of that link %.1f, matches %.1f\n",
+	       "results %.1f; device %.1f, of that link %.1f, order %.1f, matches %.1f\n",
 	       h->device_count, r->open_ns / 1e6, r->partition_ns / 1e6, r->build_ns / 1e6, r->fill_ns / 1e6, r->wait_ns / 1e6,
-	       r->put_ns / 1e6, r->device_ns / 1e6, r->link_ns / 1e6, r->match_ns / 1e6);
+	       r->put_ns / 1e6, r->device_ns / 1e6, r->link_ns / 1e6, r->order_ns / 1e6, r->match_ns / 1e6);
 	report_json(h, ms, floor_ms, rates, good);
 	h->bench->measured++;
 	h->bench->wrong += !good;

@@ -278,14 +278,13 @@ rql_status rql_rows_group(struct rql_running *r, const struct rql_keys *keys, st
 	uint32_t columns = 1;
 	m.run = (struct rql_run_grouping){
 		.rows = side->set->rows, .words = side->words, .bits = keys->bits, .value_count = count, .load = load, .put = put};
-	m.run.device_bytes = rql_pairs_room(r->flow->device_room, r->flow->device_state, &r->pairs->on);
+	m.run.device_bytes = rql_pairs_room(r->flow->device_room, r->flow->device_state, &r->pairs->on, &m.run.limited);
 	m.run.state = &m;
 	*done = false;
 	if (count > RQL_GROUPING_VALUES)
 		return RQL_OK;
 	if (!m.run.device_bytes)
-		return rql_error_set(r->err, RQL_ERROR_LIMIT, "rayql_device_memory_limit leaves nothing of device %s's memory",
-		                     r->pairs->device->id);
+		return rql_pairs_no_room(r, m.run.limited);
 	for (uint32_t v = 0; v < count; v++) {
 		bool fits = false;
 		RQL_TRY(measure(&m, v, &fits));

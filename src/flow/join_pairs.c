@@ -231,14 +231,24 @@ uint64_t rql_pairs_host_bytes(struct rql_budget *budget)
 }
 
 uint64_t rql_pairs_room(uint64_t (*room)(void *state, struct rql_device *device), void *state,
-                        const struct rql_sharers *on)
+                        const struct rql_sharers *on, struct rql_device **limited)
 {
 	uint64_t least = room ? UINT64_MAX : 0;
+	*limited = on->device[0];
 	for (uint32_t i = 0; i < on->count && room; i++) {
 		const uint64_t bytes = room(state, on->device[i]);
-		least = bytes < least ? bytes : least;
+		if (bytes >= least)
+			continue;
+		least = bytes;
+		*limited = on->device[i];
 	}
 	return least;
+}
+
+rql_status rql_pairs_no_room(struct rql_running *r, struct rql_device *device)
+{
+	r->failed.full = device;
+	return rql_error_set(r->err, RQL_ERROR_LIMIT, "rayql_device_memory_limit leaves nothing of device %s's memory", device->id);
 }
 
 /* As many as these sides need, where there are more. */
@@ -278,8 +288,11 @@ rql_status rql_pairs_run(struct rql_running *r, struct rql_run how, const char *
 	if (how.progress)
 		atomic_store(&how.progress->phase, NULL);
 	if (status == RQL_ERROR_DEVICE || status == RQL_ERROR_LIMIT || status == RQL_ERROR_MEMORY || status == RQL_ERROR_IO)
-		say_whose(r->err, status, what, offer->method, port.failed ? port.failed : offer->device);
-	if (status == RQL_ERROR_DEVICE) /* until the program ends, as after a loss: there is no structure to mark */
+		say_whose(r->err, status, what, offer->method, port.failed ? port.failed : port.full ? port.full : offer->device);
+	if (status == RQL_ERROR_LIMIT)
+		r->failed.full = port.full;
+	/* Until the program ends, as after a loss: there is no structure to mark. Others may have done its work. */
+	if (status == RQL_ERROR_DEVICE || port.failed)
 		atomic_store(port.failed ? &port.failed->left : &offer->device->left, true);
 	r->moved = port.moved;
 	rql_drawn_add(&r->stats.drawn, &port.drawn);
@@ -321,16 +334,8 @@ rql_status rql_join_pairs_find(struct joining *j, struct rql_run_sides *sides)
 		sides->side[s].words = j->words.sides[s].words;
 		sides->side[s].none = j->words.sides[s].none;
 	}
-	sides->device_bytes = rql_pairs_room(flow->device_room, flow->device_state, &offer->on);
-	rql_status status = RQL_OK;
-	if (sides->device_bytes)
-		status = find_within(j, sides);
-	else
-		status = rql_error_set(j->r->err, RQL_ERROR_LIMIT, "rayql_device_memory_limit leaves nothing of device %s's memory",
-		                       offer->device->id);
-	if (status == RQL_ERROR_LIMIT && !j->r->moved.device_peak && !j->r->moved.passes) /* nothing was begun */
-		j->r->failed.full = offer->device;
-	return status;
+	sides->device_bytes = rql_pairs_room(flow->device_room, flow->device_state, &offer->on, &sides->limited);
+	return sides->device_bytes ? find_within(j, sides) : rql_pairs_no_room(j->r, sides->limited);
 }
 
 rql_status rql_join_pairs_run(struct joining *j)

@@ -60,9 +60,9 @@ static inline bool rql_pairs_alive(const struct rql_pairs_offer *offer)
 /* What partitions of such a join may take of the host's memory at most, so that pieces and pairs have room, too. 0: any
  * number of bytes. */
 uint64_t rql_pairs_host_bytes(struct rql_budget *budget);
-/* What each of the devices may give of its memory. room: as of struct rql_flow. */
+/* What each of the devices may give of its memory; *limited: the one that has no more. room: as of struct rql_flow. */
 uint64_t rql_pairs_room(uint64_t (*room)(void *state, struct rql_device *device), void *state,
-                        const struct rql_sharers *on);
+                        const struct rql_sharers *on, struct rql_device **limited);
 
 /* A node of the host's plan whose rows a method gives. */
 struct rql_leaf {

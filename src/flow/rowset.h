@@ -103,6 +103,8 @@ void *rql_running_scratch(struct rql_running *r, uint64_t count, size_t size, bo
  * nothing was); and at the end, whatever happened. */
 /* The method that `pairs` names, with what `how` has for it. what: "pairs" or "groups", for errors; phase: for progress. */
 rql_status rql_pairs_run(struct rql_running *r, struct rql_run how, const char *what, const char *phase) RQL_MUST_CHECK;
+/* Its error where its devices have no room: `device` has the least. */
+rql_status rql_pairs_no_room(struct rql_running *r, struct rql_device *device) RQL_MUST_CHECK;
 rql_status rql_leaves_start(struct rql_running *r, const struct rql_operator *tree);
 struct rql_stage_ahead *rql_leaf_ahead(struct rql_running *r, const struct rql_leaf *leaf);
 void rql_leaves_abandon(struct rql_running *r);

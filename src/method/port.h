@@ -152,7 +152,9 @@ struct rql_port {
 	uint64_t rays, hits;     /* rt: launched; closest hits and any-hit calls */
 	struct rql_drawn drawn;  /* raster */
 	struct rql_moved moved;  /* PAIRS, and GROUPS of rows in the host's memory */
-	struct rql_device *failed; /* of those, after RQL_ERROR_DEVICE: whose error it is; NULL: the method's own device's */
+	/* Of those, whose error RQL_ERROR_DEVICE is; NULL: the method's own device's. Without that, whose work others took over. */
+	struct rql_device *failed;
+	struct rql_device *full;   /* of those, after RQL_ERROR_LIMIT: whose memory had no room to begin with; NULL: not for that */
 	/* Of the ROWS that came in; of a port of ROWS, its own. GPUs: only when RQL_RUN_TIMED was asked for. */
 	struct rql_selected selected;
 	/* GPUs: device time of the whole run and of its passes, when RQL_RUN_TIMED was asked for; else 0. In arena. */

@@ -46,6 +46,7 @@ struct rql_run_sides {
 	unsigned bits;         /* of the words */
 	bool hits;             /* of probe rows it is asked alone whether they have a partner */
 	uint64_t device_bytes; /* of the device's memory that it may have */
+	struct rql_device *limited; /* of several, the one that has no more */
 	uint64_t host_bytes;   /* of the host's, for partitions; 0: any number */
 	const char *folder;    /* for what goes beyond; NULL: nothing may */
 	uint64_t file_bytes;   /* that may be written there; 0: any number */
@@ -66,6 +67,7 @@ struct rql_run_grouping {
 		bool present, sum, least, greatest; /* present: how many are not NULL */
 	} values[RQL_GROUPING_VALUES];
 	uint64_t device_bytes, host_bytes; /* as of sides */
+	struct rql_device *limited;
 	uint64_t file_bytes;
 	const char *folder;
 	struct rql_budget *budget;

@@ -109,7 +109,8 @@ static const char *prepare(const struct rql_planning *p, const struct rql_method
 	const struct rql_request request = {.sides = asked.groups ? NULL : &asked.sides,
 	                                    .grouping = asked.groups ? &asked.grouping : NULL,
 	                                    .wants = asked.groups ? RQL_PORT_GROUPS : RQL_PORT_PAIRS};
-	asked.sides.device_bytes = rql_pairs_room(p->ctx->device_room, p->ctx->load_state, on);
+	struct rql_device *limited;
+	asked.sides.device_bytes = rql_pairs_room(p->ctx->device_room, p->ctx->load_state, on, &limited);
 	asked.grouping.device_bytes = asked.sides.device_bytes;
 	asked.sides.on = asked.grouping.on = *on;
 	*out = (struct rql_pairs_offer){.method = method, .device = device, .on = *on};
@@ -137,7 +138,8 @@ static bool make_room(const struct rql_planning *p, const struct rql_sharers *on
 /* An offer is refused for good where there is room: what is asked for is then not the method's. */
 static bool wants_room(const struct rql_planning *p, const struct rql_sharers *on, const struct rql_error *why)
 {
-	return rql_error_message(why)[0] || !rql_pairs_room(p->ctx->device_room, p->ctx->load_state, on);
+	struct rql_device *limited;
+	return rql_error_message(why)[0] || !rql_pairs_room(p->ctx->device_room, p->ctx->load_state, on, &limited);
 }
 
 static void try_devices(struct rql_planning *p, const struct rql_method *method, const struct rql_sharers *on,

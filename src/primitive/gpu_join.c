@@ -1,6 +1,7 @@
 /* Join on a GPU: both sides are partitioned until the build rows of a partition fit a table in shared memory, then each
  * partition is joined by a workgroup, or by several where it has many probe rows. A build side that fits one table is
  * not partitioned, nor is its probe side. More build rows than a table holds, as when one key has many, are looped over.
+ * A build side that is kept for many probe sides may be put in order of buckets instead, and is then looked up there.
  * Floor: both sides read, the output written once; each pass of partitioning adds 2 (keys 3) reads and writes. */
 #include "primitive/relation_internal.h"
 
@@ -16,6 +17,14 @@
 #define PIECE_LOG2_PARTS 15u /* at most, of partitions */
 #define PIECE_LOG2_ALONE 16u /* each piece makes the table anew */
 #define PIECES 2048u
+/* Of a build side in order: threads of a workgroup that puts a table in order, and of one that looks rows up. A table holds
+ * twice the rows that its partition has, so that nearly all have one; with as many heads as its rows are on average, or up
+ * to a third fewer or more. */
+#define ORDER_THREADS 512u
+#define ORDERED_THREADS 256u
+#define ORDERED_PROBE_BITS RQL_PARTITION_PASS_BITS /* of the probe side's partitions at most: one pass */
+#define ORDER_BUCKETS_LEAST 64u
+#define LOOKED_UP 4u /* rows of a thread: join_rows.glsl */
 
 struct side_plan {
 	bool parted;
@@ -27,7 +36,11 @@ struct join_plan {
 	uint32_t staged, words; /* staged: columns in the table, or 0: row numbers, or NOTHING_STAGED */
 	struct side_plan build, probe;
 	uint64_t table, matched, part_temp, bytes; /* matched: a bit for each build row */
-	uint64_t built_bytes; /* of `built`, where that is given: then build.* and matched are offsets in it */
+	uint64_t built_bytes; /* of `built`, where that is given: then build.*, matched and heads are offsets in it */
+	bool ordered;
+	uint32_t probe_bits; /* of partitions; the build side's are `bits` */
+	uint32_t order_threads, order_buckets, order_slots;
+	uint64_t heads;
 };
 #define NOTHING_STAGED 3u
 
@@ -83,14 +96,50 @@ static void choose_sizes(const struct rql_join *join, struct join_plan *plan)
 	plan->piece_log2 = t->piece_log2 ? t->piece_log2 : piece;
 }
 
+static bool is_in(const struct rql_join *join)
+{
+	return join->kind == RQL_JOIN_NOT_IN || join->kind == RQL_JOIN_MARK;
+}
+
+/* Has it the kernel of its own that join.comp tells of? */
+static bool is_tested(const struct rql_join *join)
+{
+	return join->condition_count || is_in(join) || join->single || join->kind == RQL_JOIN_FULL;
+}
+
+/* A build side in order is looked up where it lies: the probe side's partitions only keep neighbours together, for which
+ * one pass is enough. */
+static void choose_order(const struct rql_join *join, struct join_plan *plan)
+{
+	const struct rql_device *device = join->probe.keys.buffer->device;
+	plan->ordered = join->ordered && join->built.buffer && plan->bits && !is_tested(join);
+	plan->probe_bits = plan->bits;
+	if (!plan->ordered)
+		return;
+	plan->probe_bits = plan->bits < ORDERED_PROBE_BITS ? plan->bits : ORDERED_PROBE_BITS;
+	plan->order_threads = rql_relation_threads(device, ORDER_THREADS);
+	const uint32_t most = plan->order_threads * RQL_JOIN_ORDER_ROWS / 2;
+	const uint64_t rows = rql_div_up(join->build.count, UINT64_C(1) << plan->bits);
+	uint32_t buckets = ORDER_BUCKETS_LEAST;
+	while (buckets < most && buckets < rows - rows / 4)
+		buckets *= 2;
+	plan->order_buckets = join->tuning.buckets ? join->tuning.buckets : buckets;
+	plan->order_buckets = plan->order_buckets < most ? plan->order_buckets : most;
+	plan->order_slots = 2 * plan->order_buckets;
+}
+
+/* Tables beyond the first of each partition begin that many rows apart. More build rows never take fewer bytes, so that
+ * a side of fewer rows than was planned for has room. */
+static uint64_t heads_bytes(const struct rql_join *join, const struct join_plan *plan)
+{
+	const uint64_t firsts = (UINT64_C(1) << plan->bits) * plan->order_buckets;
+	return (firsts + join->build.count / 2 + ORDER_THREADS * RQL_JOIN_ORDER_ROWS) * 4;
+}
+
 /* Are probe rows whose key is NULL rows of the output, or may they be? */
 static bool keeps_nulls(const struct rql_join *join)
 {
 	return join->kind != RQL_JOIN_INNER && join->kind != RQL_JOIN_SEMI;
-}
-static bool is_in(const struct rql_join *join)
-{
-	return join->kind == RQL_JOIN_NOT_IN || join->kind == RQL_JOIN_MARK;
 }
 
 /* Where what is kept of a side lies. */
@@ -115,7 +164,7 @@ static struct rql_partition partition_of(const struct rql_join *join, const stru
 	bool keeps = probe && keeps_nulls(join);
 	struct rql_partition p = {
 		.key_bits = join->key_bits,
-		.bits = plan->bits,
+		.bits = probe ? plan->probe_bits : plan->bits,
 		.random_keys = join->random_keys,
 		.paired = is_paired(join, side),
 		.has_null_key = join->has_null_key && !keeps,
@@ -160,11 +209,13 @@ static struct join_plan plan_of(const struct rql_join *join)
 	struct join_plan plan = {.bits = 0};
 	choose_staged(join, &plan);
 	choose_sizes(join, &plan);
+	choose_order(join, &plan);
 	uint64_t at = 0, *build_at = join->built.buffer ? &plan.built_bytes : &at;
 	plan.table = rql_temp_take(&at, RQL_TABLE_WORDS * 8);
 	take_side(&join->build, join, plan.bits, &plan.build, build_at);
-	take_side(&join->probe, join, plan.bits, &plan.probe, &at);
+	take_side(&join->probe, join, plan.probe_bits, &plan.probe, &at);
 	plan.matched = join->kind == RQL_JOIN_FULL ? rql_temp_take(build_at, matched_bytes(join)) : 0;
+	plan.heads = plan.ordered ? rql_temp_take(build_at, heads_bytes(join, &plan)) : 0;
 	plan.part_temp = at;
 	for (int probe = 0; probe < 2 && plan.bits; probe++) {
 		struct rql_partition p = partition_of(join, &plan, probe);
@@ -187,6 +238,11 @@ uint64_t rql_join_built_bytes(const struct rql_join *join)
 	built.built.buffer = &any; /* of which nothing is read but that it is there */
 	const uint64_t bytes = plan_of(&built).built_bytes;
 	return bytes ? bytes : 8;
+}
+
+bool rql_join_is_ordered(const struct rql_join *join)
+{
+	return plan_of(join).ordered;
 }
 
 static rql_status check_side(const struct rql_join *join, const struct rql_join_side *side, const char *what,
@@ -347,6 +403,34 @@ static struct rql_join_args args_of(const struct rql_join *join, const struct jo
 	return args;
 }
 
+/* Rows of the probe side, looked up in a build side in order. */
+static rql_status record_look_up(struct rql_commands *c, const struct rql_join *join, const struct join_plan *plan,
+                                 struct rql_error *err)
+{
+	struct rql_device *device = join->probe.keys.buffer->device;
+	const struct rql_join_args all = args_of(join, plan);
+	const struct rql_join_ordered_args args = {.build_keys = all.build_keys,
+	                                           .probe_keys = all.probe_keys,
+	                                           .keys_out = all.keys_out,
+	                                           .columns = all.columns,
+	                                           .build_starts = all.build_starts,
+	                                           .heads = rql_span_address(&join->built) + plan->heads,
+	                                           .found = all.found,
+	                                           .capacity = all.capacity,
+	                                           .probe_rows = all.probe_starts + (UINT64_C(4) << plan->probe_bits),
+	                                           .parts_log2 = plan->bits,
+	                                           .flags = all.flags};
+	uint32_t constants[] = {rql_relation_threads(device, ORDERED_THREADS), 0, plan->order_slots, plan->order_buckets};
+	const struct rql_pipeline *pipeline;
+	struct rql_uses uses = {.count = 0};
+	RQL_TRY(rql_relation_pipeline(device, join->key_bits == 64 ? RQL_RELATION_JOIN_ORDERED_64 : RQL_RELATION_JOIN_ORDERED_32,
+	                              constants, 4, &pipeline, err));
+	add_uses(join, &uses);
+	rql_record_dispatch(c, "join.probe", pipeline, &args, rql_div_up(join->probe.count, LOOKED_UP * constants[0]), uses.use,
+	                    uses.count);
+	return RQL_OK;
+}
+
 static rql_status record_probe(struct rql_commands *c, const struct rql_join *join, const struct join_plan *plan,
                                struct rql_error *err)
 {
@@ -355,7 +439,7 @@ static rql_status record_probe(struct rql_commands *c, const struct rql_join *jo
 	const struct rql_pipeline *pipeline;
 	uint32_t constants[] = {plan->threads, 0, plan->slots, plan->buckets, plan->staged,
 	                        plan->words ? plan->words * plan->slots : 1};
-	const bool tested = join->condition_count || is_in(join) || join->single || join->kind == RQL_JOIN_FULL;
+	const bool tested = is_tested(join);
 	const bool wide = join->key_bits == 64;
 	const enum rql_relation_kernel kernel = tested ? wide ? RQL_RELATION_JOIN_TESTED_64 : RQL_RELATION_JOIN_TESTED_32
 	                                        : wide ? RQL_RELATION_JOIN_64
@@ -454,6 +538,34 @@ static void record_rows_clear(struct rql_commands *c, const struct rql_join *joi
 	rql_record_fill(c, join->rows.buffer, join->rows.offset, join->single ? 16 : 8, 0);
 }
 
+/* The rows of the build side's partitions in order of buckets, where they lie. */
+static rql_status record_order(struct rql_commands *c, const struct rql_join *join, const struct join_plan *plan,
+                               struct rql_error *err)
+{
+	struct rql_device *device = join->probe.keys.buffer->device;
+	const struct rql_join_args all = args_of(join, plan);
+	const struct rql_join_order_args args = {.keys = all.build_keys,
+	                                         .columns = all.columns,
+	                                         .starts = all.build_starts,
+	                                         .heads = rql_span_address(&join->built) + plan->heads,
+	                                         .parts_log2 = plan->bits,
+	                                         .column_count = join->build.column_count,
+	                                         .flags = all.flags};
+	const struct rql_span to = rql_span_at(&join->temp, plan->table);
+	uint32_t constants[] = {plan->order_threads, 0, plan->order_slots, plan->order_buckets};
+	const struct rql_use uses[] = {{join->temp.buffer, RQL_READ}, {join->built.buffer, RQL_READ_WRITE}};
+	const struct rql_pipeline *pipeline;
+	struct rql_word_table table = {.count = 0};
+	RQL_TRY(rql_relation_pipeline(device, join->key_bits == 64 ? RQL_RELATION_JOIN_ORDER_64 : RQL_RELATION_JOIN_ORDER_32,
+	                              constants, 4, &pipeline, err));
+	add_columns(&table, join, &join->build, &plan->build);
+	RQL_TRY(rql_record_words(c, &table, &to, err));
+	rql_record_dispatch(c, "join.order", pipeline, &args,
+	                    (UINT64_C(1) << plan->bits) +
+	                        rql_div_up(join->build.count / plan->order_slots + 1, RQL_JOIN_ORDER_TABLES), uses, 2);
+	return RQL_OK;
+}
+
 /* The build side's partitions, and no row of it has a match. */
 static rql_status record_build(struct rql_commands *c, const struct rql_join *join, const struct join_plan *plan,
                                struct rql_error *err)
@@ -464,7 +576,8 @@ static rql_status record_build(struct rql_commands *c, const struct rql_join *jo
 	if (!plan->bits)
 		return RQL_OK;
 	struct rql_partition p = partition_of(join, plan, false);
-	return rql_record_partition(c, &p, err);
+	RQL_TRY(rql_record_partition(c, &p, err));
+	return plan->ordered ? record_order(c, join, plan, err) : RQL_OK;
 }
 
 rql_status rql_record_join_built(struct rql_commands *c, const struct rql_join *join, struct rql_error *err)
@@ -495,7 +608,7 @@ rql_status rql_record_join_matches(struct rql_commands *c, const struct rql_join
 {
 	struct join_plan plan = plan_of(join);
 	struct rql_span to = rql_span_at(&join->temp, plan.table);
-	RQL_TRY(record_probe(c, join, &plan, err));
+	RQL_TRY(plan.ordered ? record_look_up(c, join, &plan, err) : record_probe(c, join, &plan, err));
 	if (join->kind == RQL_JOIN_FULL)
 		return join->built.buffer ? RQL_OK : record_unmatched(c, join, &plan, &to, err);
 	if (plan.bits && keeps_nulls(join) && join->probe.valid.buffer)

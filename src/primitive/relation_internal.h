@@ -29,6 +29,10 @@
 	X(JOIN_64, join_64, join)                                                                                          \
 	X(JOIN_TESTED_32, join_tested_32, join)                                                                            \
 	X(JOIN_TESTED_64, join_tested_64, join)                                                                            \
+	X(JOIN_ORDER_32, join_order_32, join_order)                                                                        \
+	X(JOIN_ORDER_64, join_order_64, join_order)                                                                        \
+	X(JOIN_ORDERED_32, join_ordered_32, join_ordered)                                                                  \
+	X(JOIN_ORDERED_64, join_ordered_64, join_ordered)                                                                  \
 	X(JOIN_REST_32, join_rest_32, join_rest)                                                                           \
 	X(JOIN_REST_64, join_rest_64, join_rest)                                                                           \
 	X(GROUP_BY_32_32, group_by_32_32, group_by)                                                                        \

@@ -105,6 +105,24 @@ struct rql_join_args {
 };
 RQL_KERNEL_STRUCT_SIZE(rql_join_args, 128);
 
+/* join_order.comp: rows of a build side, by partitions, in order of buckets (join_order.glsl). */
+#define RQL_JOIN_ORDER_ROWS 4u    /* of a table, for each thread, at most */
+#define RQL_JOIN_ORDER_TABLES 32u /* that are not their partition's first: a workgroup looks for so many */
+struct rql_join_order_args {
+	uint64_t keys, columns, starts; /* starts: uint32_t[parts + 1] */
+	uint64_t heads;                 /* uint32_t a bucket */
+	uint32_t parts_log2, column_count, flags, unused;
+};
+RQL_KERNEL_STRUCT_SIZE(rql_join_order_args, 48);
+
+/* join_ordered.comp: as rql_join_args has them. */
+struct rql_join_ordered_args {
+	uint64_t build_keys, probe_keys, keys_out, columns, build_starts, heads, found, capacity;
+	uint64_t probe_rows;        /* uint32_t: how many they are */
+	uint32_t parts_log2, flags; /* parts: of the build side */
+};
+RQL_KERNEL_STRUCT_SIZE(rql_join_ordered_args, 80);
+
 /* join_rest.comp: rows of one side as rows without a match: those without a bit in `valid`, or with the key null_key. */
 #define RQL_REST_OF_BUILD 1u /* else of the probe side */
 #define RQL_REST_BY_KEY 2u

@@ -33,6 +33,7 @@ struct result {
 	uint32_t value_bits[2];
 	const struct side *build; /* for rows with too many matches */
 	uint64_t heavy;           /* such rows */
+	uint64_t taken;           /* of the device's memory, as it counts what requests have */
 };
 
 static void write_word(const struct rql_span *to, uint64_t at, uint32_t bits, uint64_t word)
@@ -91,6 +92,7 @@ static rql_status put_rows(void *state, const struct rql_host_piece *piece, stru
 	struct result *r = state;
 	const bool pairs = r->kind != RQL_JOIN_SEMI && r->kind != RQL_JOIN_ANTI;
 	(void)err;
+	r->taken = atomic_load(&device->request_bytes);
 	for (uint64_t i = 0; i < piece->rows; i++) {
 		if (r->count == r->room)
 			assert_non_null(r->pairs = realloc(r->pairs, (r->room = 2 * r->room + 64) * 8));
@@ -177,11 +179,17 @@ struct join_case {
 	uint32_t key_bits, value_bits[2];
 	uint64_t device_limit, host_limit, piece_rows;
 	bool in_place, spills, partitions, again, blocks, repeats, two, heavy, drawn;
+	bool no_folder;
 	bool once_each; /* SEMI: a row that has come for one block may come for another, and is taken once */
 	bool faulty; /* the status is that of a fault, which may strike */
+	bool ordered, plain; /* build sides are in order, or none is */
 	bool any; /* none of these is known, and the join may be refused for its limit */
 	rql_status status;
+	struct rql_device *full; /* whose memory had no room to begin with */
 };
+
+static struct rql_device *failed_last; /* as the last report has it */
+static uint32_t full_seen; /* reports that name one */
 
 static struct rql_buffer *place_rows(struct side *s)
 {
@@ -252,6 +260,7 @@ static void check_report(const struct join_case *k, const struct rql_host_report
 	assert_true(!k->device_limit || report->device_peak <= k->device_limit);
 	assert_true(!k->host_limit || report->host_peak <= k->host_limit);
 	assert_int_equal(report->image_bytes != 0, k->drawn);
+	assert_true(!got->taken || k->two || got->taken >= report->device_peak); /* images, too */
 	assert_true(!k->drawn || !got->count || report->points.build + report->points.count);
 	if (k->any)
 		return;
@@ -260,14 +269,17 @@ static void check_report(const struct join_case *k, const struct rql_host_report
 	assert_int_equal(report->passes > 1, k->again);
 	assert_int_equal(report->blocks > report->partitions, k->blocks);
 	assert_true(report->repeated || !k->repeats); /* others may, by chance */
+	assert_true(!k->ordered || report->ordered == report->blocks);
+	assert_true(!k->plain || !report->ordered);
 }
 
 static void print_report(const struct join_case *k, const struct rql_host_report *r, const struct rql_error *err)
 {
-	print_message("%s: %llu rows, %llu partitions, %llu passes, %llu blocks, %llu pieces, %llu repeated, %llu spilled, "
+	print_message("%s: %llu rows, %llu partitions, %llu passes, %llu blocks, %llu pieces, %llu repeated, %llu ordered, %llu spilled, "
 	              "device %llu, host %llu %s\n", k->name, (unsigned long long)r->rows, (unsigned long long)r->partitions,
 	              (unsigned long long)r->passes, (unsigned long long)r->blocks, (unsigned long long)r->pieces,
-	              (unsigned long long)r->repeated, (unsigned long long)r->spilled_bytes,
+	              (unsigned long long)r->repeated, (unsigned long long)r->ordered,
+	              (unsigned long long)r->spilled_bytes,
 	              (unsigned long long)r->device_peak, (unsigned long long)r->host_peak,
 	              err->status == RQL_OK ? "" : rql_error_message(err));
 }
@@ -287,7 +299,7 @@ static void check_case(const struct join_case *k, struct rql_device *second)
 	                                   .build = described(&sides[0], k->in_place),
 	                                   .probe = described(&sides[1], k->in_place),
 	                                   .devices = devices_of, .device_count = k->two ? 2 : 1, .host_limit = k->host_limit,
-	                                   .folder = folder, .piece_rows = k->piece_rows, .put = put_rows, .state = &got,
+	                                   .folder = k->no_folder ? NULL : folder, .piece_rows = k->piece_rows, .put = put_rows, .state = &got,
 	                                   .heavy = k->heavy ? put_heavy : NULL, .repeats = k->once_each};
 	got.build = &sides[0];
 	const rql_status status = rql_host_join_run(&join, &report, &err);
@@ -296,7 +308,11 @@ static void check_case(const struct join_case *k, struct rql_device *second)
 	nothing_left(folder);
 	rmdir(folder);
 	const bool well = k->faulty && !rql_fault_struck(device);
-	assert_true(status == (well ? RQL_OK : k->status) || (k->any && status == RQL_ERROR_LIMIT));
+	assert_true(status == (well ? RQL_OK : k->status) || (k->any && !k->two && status == RQL_ERROR_LIMIT));
+	assert_int_equal(device->request_bytes, 0);
+	assert_true(report.full == k->full || (k->faulty && !report.full));
+	full_seen += report.full != NULL;
+	failed_last = report.failed;
 	if (status == RQL_OK) {
 		expect(&sides[0], &sides[1], 0, &wanted);
 		check_report(k, &report, &got);
@@ -321,8 +337,8 @@ static void check_case(const struct join_case *k, struct rql_device *second)
 static void test_cases(void **state)
 {
 	(void)state;
-	static const struct join_case cases[] = {
-		{.name = "streams", .build = 9001, .probe = 20003, .distinct = 9000, KEYS_32, .piece_rows = 4096},
+	const struct join_case cases[] = {
+		{.name = "streams", .build = 9001, .probe = 20003, .distinct = 9000, KEYS_32, .piece_rows = 4096, .ordered = true},
 		{.name = "in place", .build = 9000, .probe = 20000, .distinct = 9000, KEYS_32, .piece_rows = 4096, .in_place = true},
 		{.name = "no build rows", .probe = 5000, .distinct = 90, .kind = RQL_JOIN_ANTI, KEYS_32},
 		{.name = "no rows", .distinct = 90, .kind = RQL_JOIN_FULL, KEYS_64},
@@ -347,8 +363,13 @@ static void test_cases(void **state)
 	     .piece_rows = 1024, .heavy = true, .repeats = true},
 		{.name = "a block's matches", .build = 60000, .probe = 2000, .distinct = 1000, .keys = HEAVY, KEYS_32,
 	     SMALL, .partitions = true, .again = true, .blocks = true, .repeats = true},
+		{.name = "no room for tables", .kind = RQL_JOIN_LEFT, .build = 40000, .probe = 30000, .distinct = 30000, KEYS_64,
+	     .device_limit = UINT64_C(1700) << 10, .piece_rows = 4096, .plain = true},
+		/* not the device's: its memory has room */
+		{.name = "no room in the host's memory", .build = 40000, .probe = 30000, .distinct = 60000, KEYS_64, SMALL,
+	     .host_limit = 600000, .no_folder = true, .status = RQL_ERROR_LIMIT},
 		{.name = "no room", .build = 60000, .probe = 2000, .distinct = 4000, KEYS_32, .device_limit = 50000,
-	     .status = RQL_ERROR_LIMIT},
+	     .status = RQL_ERROR_LIMIT, .full = device},
 	};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
 		check_case(&cases[i], NULL);
@@ -397,21 +418,53 @@ static void test_faults(void **state)
 {
 	(void)state;
 	static const enum rql_fault_kind faults[] = {RQL_FAULT_ALLOCATION, RQL_FAULT_SUBMISSION, RQL_FAULT_WAIT};
+	full_seen = 0;
 	struct join_case k = {.name = "faults", .build = 12000, .probe = 9000, .distinct = 9000, KEYS_32, .faulty = true,
 	                      .device_limit = UINT64_C(150) << 10, .piece_rows = 1024, .partitions = true};
 	for (int i = 0; i < 3; i++)
 		for (uint64_t nth = 1;; nth += 1 + nth / FAULTS) {
 			assert_int_equal(rql_fault_set(device, faults[i], nth, NULL), RQL_OK);
 			k.status = i ? RQL_ERROR_DEVICE : RQL_ERROR_LIMIT;
+			k.full = i ? NULL : device;
 			check_case(&k, NULL);
 			const bool struck = rql_fault_struck(device);
 			rql_fault_remove(device);
 			if (!struck)
 				break;
 		}
+	assert_int_equal(full_seen, 1); /* once it is the first memory of the join's on the device */
 	k.status = RQL_OK;
 	k.faulty = false;
+	k.full = NULL;
 	check_case(&k, NULL);
+}
+
+/* Whatever one of two devices fails with, at any time, the other one does its work: of blocks of one key, too, of pieces that
+ * are repeated, and of partitions that are made again. */
+static void one_fails(struct rql_device *second)
+{
+	static const enum rql_fault_kind faults[] = {RQL_FAULT_ALLOCATION, RQL_FAULT_SUBMISSION, RQL_FAULT_WAIT};
+	static const struct join_case cases[] = {
+		{.name = "one fails", .build = 40000, .probe = 2000, .distinct = 1000, .keys = HEAVY, KEYS_32, SMALL, .any = true},
+		{.name = "one fails", .kind = RQL_JOIN_LEFT, .build = 20000, .probe = 30000, .distinct = 20000, KEYS_64,
+	     .device_limit = UINT64_C(250) << 10, .piece_rows = 1024, .any = true},
+	};
+	uint32_t struck = 0, failed = 0;
+	for (int i = 0; i < 3; i++)
+		for (uint64_t nth = 1; nth < 30; nth += 1 + nth / 2) {
+			struct join_case k = cases[nth % 2];
+			k.two = true;
+			k.faulty = true;
+			assert_int_equal(rql_fault_set(second, faults[i], nth, NULL), RQL_OK);
+			check_case(&k, second);
+			const bool now = rql_fault_struck(second);
+			assert_true(!now || !i || failed_last == second);
+			struck += now;
+			failed += failed_last != NULL;
+			rql_fault_remove(second);
+		}
+	print_message("one of two devices failed %u times, %u of them by an error of its own\n", struck, failed);
+	assert_true(failed);
 }
 
 /* The driver opened twice is two devices. */
@@ -425,6 +478,14 @@ static void test_two_devices(void **state)
 	const struct join_case k = {.name = "two devices", .kind = RQL_JOIN_FULL, .build = 30000, .probe = 40000,
 	                            .distinct = 30000, KEYS_32, .partitions = true, .two = true};
 	check_case(&k, second);
+	one_fails(second);
+	/* Images are as small as the second one's. */
+	const struct rql_host_side rows = {.shape = {.key_bits = 32}, .rows = 100000000};
+	const struct rql_host_join drawn = {
+		.drawn = true, .build = rows, .probe = rows, .devices = (struct rql_device *[]){device, second}, .device_count = 2};
+	const uint64_t before = rql_host_join_partitions(&drawn);
+	second->limits.image_side = 4096; /* 4,096 rows of as many pixels, a row of the join each */
+	assert_true(!device->units[RQL_UNIT_RASTER] || rql_host_join_partitions(&drawn) > before);
 	rql_devices_close(others);
 }
 

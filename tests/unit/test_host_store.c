@@ -1,5 +1,5 @@
 /* Partitions in the host's memory, by several threads: each row once, with its columns, equal keys in one partition, the
- * same of a second pass, with and without a file. */
+ * same of a second pass, with and without a file. What threads of devices that fail leave to the others. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "primitive/host/host_share.h"
 #include "primitive/host/host_store.h"
 #include "util/threads.h"
 
@@ -172,8 +173,76 @@ static void test_limit(void **state)
 	rows_free(&all);
 }
 
+#define SHARED 4000u
+#define SHARERS 4u
+struct sharing {
+	struct rql_host_share share;
+	_Atomic uint64_t next;
+	_Atomic uint32_t done[SHARED];
+	uint32_t failing; /* so many threads fail, each with its fifth number */
+	bool whole;       /* and then it is an error of all */
+};
+struct sharer {
+	struct sharing *s;
+	uint32_t number;
+};
+
+static void *share_main(void *state)
+{
+	const struct sharer *me = state;
+	struct sharing *s = me->s;
+	struct rql_error why = {0};
+	for (uint32_t i = 0;; i++) {
+		struct rql_host_rest rest = {.of = s, .part = atomic_fetch_add(&s->next, 1)};
+		if (rest.part >= SHARED && !rql_host_share_wait(&s->share, &rest))
+			return NULL;
+		if (i < 4 || me->number >= s->failing) {
+			atomic_fetch_add(&s->done[rest.part], 1);
+			continue;
+		}
+		assert_int_equal(rql_host_share_put(&s->share, &rest, NULL), RQL_OK);
+		(void)rql_error_set(&why, RQL_ERROR_DEVICE, "it fails");
+		rql_host_share_leave(&s->share, NULL, !s->whole, false, RQL_ERROR_DEVICE, &why);
+		rql_error_clear(&why);
+		return NULL;
+	}
+}
+
+/* Each number is done once, as long as a thread is left. */
+static void check_share(uint32_t failing, bool whole)
+{
+	struct sharing s = {.failing = failing, .whole = whole};
+	struct sharer sharers[SHARERS];
+	struct rql_error err = {0};
+	pthread_t threads[SHARERS];
+	rql_host_share_open(&s.share, SHARERS);
+	for (uint32_t i = 0; i < SHARERS; i++) {
+		sharers[i] = (struct sharer){&s, i};
+		assert_int_equal(pthread_create(&threads[i], NULL, share_main, &sharers[i]), 0);
+	}
+	for (uint32_t i = 0; i < SHARERS; i++)
+		pthread_join(threads[i], NULL);
+	const bool well = failing < SHARERS && !whole;
+	assert_int_equal(rql_host_share_status(&s.share, s.next >= SHARED, &err), well ? RQL_OK : RQL_ERROR_DEVICE);
+	assert_true(well || strcmp(rql_error_message(&err), "it fails") == 0);
+	for (uint32_t i = 0; i < SHARED && well; i++)
+		assert_int_equal(s.done[i], 1);
+	rql_error_clear(&err);
+	rql_host_share_close(&s.share);
+}
+
+static void test_share(void **state)
+{
+	(void)state;
+	check_share(0, false);
+	check_share(SHARERS, false);
+	check_share(SHARERS, true);
+	for (int i = 0; i < 20; i++)
+		check_share(1 + i % 3, false);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_partitions), cmocka_unit_test(test_limit)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_partitions), cmocka_unit_test(test_limit), cmocka_unit_test(test_share)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

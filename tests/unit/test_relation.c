@@ -297,6 +297,7 @@ struct join_check {
 	uint32_t payloads;   /* 0: pairs of row numbers alone, 1: of 32 bits, 2: of 64 */
 	bool found;          /* fewer rows than the bound, said on the device */
 	bool single;         /* LEFT: it is told whether a row has several matches */
+	bool ordered;        /* not FULL: a build side that is kept, in order of buckets */
 	int64_t capacity;    /* less than what comes by this; then the run is repeated with what was counted */
 	struct rql_relation_tuning tuning;
 };
@@ -457,6 +458,8 @@ static void outputs(const struct join_check *k, const struct join_data *d, struc
 			sides[side]->columns[1] =
 				(struct rql_relation_column){bits, d->values_at[side], device_memory(capacity * bits / 8, NULL)};
 	}
+	if (k->ordered && !join->built.buffer)
+		join->built = device_memory(rql_join_built_bytes(join), NULL);
 	join->temp = device_memory(rql_join_temp_bytes(join), NULL);
 }
 
@@ -464,12 +467,14 @@ static void check_join(struct join_check k)
 {
 	struct rql_error err = {0};
 	struct join_data d;
-	if (k.kind == RQL_JOIN_FULL)
+	if (k.kind == RQL_JOIN_FULL) {
 		k.nulls &= 1;
+		k.ordered = false;
+	}
 	make_sides(&k, &d);
 	d.lonely = array(k.build, sizeof *d.lonely);
 	uint64_t *matches = array(k.probe, 8), rows = expected(&k, &d, matches);
-	struct rql_join join = {.kind = k.kind, .key_bits = k.key_bits, .has_null_key = k.nulls & 1, .single = k.single,
+	struct rql_join join = {.kind = k.kind, .key_bits = k.key_bits, .has_null_key = k.nulls & 1, .single = k.single, .ordered = k.ordered,
 	                        .null_key = d.null_key, .rows = device_memory(16, NULL), .tuning = k.tuning};
 	struct rql_join_side *sides[] = {&join.build, &join.probe};
 	for (int side = 0; side < 2; side++) {
@@ -482,8 +487,11 @@ static void check_join(struct join_check k)
 	}
 	uint64_t less = (uint64_t)k.capacity < rows ? (uint64_t)k.capacity : rows;
 	for (uint64_t capacity = rows - less;; capacity = rows) {
+		const bool again = join.built.buffer;
 		outputs(&k, &d, &join, capacity);
 		struct rql_commands *c = recording();
+		if (k.ordered && !again)
+			ok(rql_record_join_built(c, &join, &err), &err);
 		ok(rql_record_join(c, &join, &err), &err);
 		execute(c);
 		assert_int_equal(word_of(join.rows, 0), rows);
@@ -527,6 +535,10 @@ static void test_join(void **state)
 				check_join(k);
 			k.tuning.bits = 1 + (turn % 2 ? 12 : 6);
 			check_join(k);
+			k.ordered = k.kind != RQL_JOIN_FULL && !k.single;
+			k.capacity = (int64_t)(k.probe / 3); /* and once more with the side that was built */
+			if (k.ordered)
+				check_join(k);
 		}
 	}
 }
@@ -546,6 +558,15 @@ static void test_join_skew(void **state)
 		k.tuning.bits = 1;
 		k.pattern = SKEWED;
 		k.build = 700;
+		check_join(k);
+		if (k.kind == RQL_JOIN_FULL)
+			continue;
+		/* In order, tables of 128 rows: nine of one key, and then more than one of most partitions. */
+		k = (struct join_check){.kind = kinds[kind], .key_bits = 64, .build = 1100, .probe = 1500, .distinct = 1,
+		                        .pattern = EQUAL, .payloads = 2, .ordered = true, .tuning = {.bits = 7, .buckets = 64}};
+		check_join(k);
+		k = (struct join_check){.kind = kinds[kind], .key_bits = 32, .build = 6000, .probe = 5000, .distinct = 2000,
+		                        .pattern = SKEWED, .nulls = 1, .ordered = true, .tuning = {.bits = 5, .buckets = 64}};
 		check_join(k);
 	}
 	/* A row's second match in another table than the first; and no row has one. */

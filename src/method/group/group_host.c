@@ -267,7 +267,7 @@ static rql_status prepare_drawn(const struct rql_request *request, struct rql_de
 	return prepare_on(request, RQL_UNIT_RASTER, out, err);
 }
 
-/* Rows and groups go one after the other, but for partitions. Those several devices share. Memory that is new to the process
+/* Rows and groups go one after the other, but for partitions. These, and tables' pieces, several devices share. Memory that is new to the process
  * has the partitions, the pieces on their way, and the groups of whoever takes them. */
 static void price(const struct rql_prepared *p, const struct rql_device *device, struct rql_cost *out)
 {
@@ -285,7 +285,7 @@ static void price(const struct rql_prepared *p, const struct rql_device *device,
 		rql_host_rows_memory_ns(parts ? bytes : 0, p->of.host_bytes, (double)p->staging + made, threads);
 	const double grouped = p->unit == RQL_UNIT_RASTER && p->way != RQL_HOST_TABLE ? rql_group_raster_ns(profile, &size)
 	                                                                             : rql_group_compute_ns(profile, &size);
-	const uint32_t devices = parts ? p->of.on.count : 1;
+	const uint32_t devices = p->way != RQL_HOST_WHOLE ? p->of.on.count : 1;
 	*out = (struct rql_cost){.run_ns = grouped / devices + on_cpu + put + split + memory +
 	                                   (RQL_HOST_ROWS_STEPS + (double)p->partitions / devices) * profile->submit_ns,
 	                         .transfer_ns = (!parts ? in + back : in > back ? in : back) / devices,
@@ -313,6 +313,7 @@ static void report(const struct rql_host_group_report *r, const struct rql_host_
 		rql_group_tell(&r->points, &drawn, &out->drawn);
 	out->kind = RQL_PORT_GROUPS;
 	out->failed = r->failed;
+	out->full = r->full;
 	out->device_ns = r->device_ns;
 	out->moved = (struct rql_moved){.partitions = r->partitions,
 	                                .passes = r->passes,
@@ -340,6 +341,7 @@ static rql_status run(const struct rql_prepared *p, struct rql_device *device, c
 	by.rows.next = next_rows;
 	by.rows.state = &feed;
 	by.again = again;
+	by.limited = of->limited;
 	by.host_limit = of->host_bytes;
 	by.folder = of->folder;
 	by.file_limit = of->file_bytes;

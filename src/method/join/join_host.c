@@ -430,6 +430,7 @@ static void report(const struct rql_host_report *r, uint32_t key_bits, struct rq
 {
 	out->kind = RQL_PORT_PAIRS;
 	out->failed = r->failed;
+	out->full = r->full;
 	rql_join_drawn(&r->points, key_bits, r->pixel_bytes, r->image_bytes, &out->drawn);
 	out->device_ns = r->device_ns;
 	out->moved = (struct rql_moved){.partitions = r->partitions,
@@ -468,6 +469,7 @@ static rql_status run(const struct rql_prepared *p, struct rql_device *device, c
 	if (status == RQL_OK) {
 		const uint64_t rows[2] = {feeds[0].live, feeds[1].live};
 		struct rql_host_join join = join_of(sides->hits, key_bits, rows, sides->device_bytes, p->drawn, &p->of.on);
+		join.limited = sides->limited;
 		join.build.shape = shape_of(&sides->side[0], key_bits);
 		join.probe.shape = shape_of(&sides->side[1], key_bits);
 		join.build.next = join.probe.next = next_rows;

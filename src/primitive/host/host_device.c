@@ -3,14 +3,19 @@
 
 #define ROOM_LEFT 16u /* of what can be had, one part in so many */
 
-uint64_t rql_host_device_limit(struct rql_device *const *devices, uint32_t count, uint64_t limit)
+uint64_t rql_host_device_limit(struct rql_device *const *devices, uint32_t count, uint64_t limit,
+                               struct rql_device **whose)
 {
+	*whose = *whose ? *whose : devices[0];
 	uint64_t least = limit ? limit : UINT64_MAX;
 	for (uint32_t i = 0; i < count; i++) {
 		uint64_t available, total;
 		rql_device_memory(devices[i], &available, &total);
 		available -= available / ROOM_LEFT;
-		least = available < least ? available : least;
+		if (available >= least)
+			continue;
+		least = available;
+		*whose = devices[i];
 	}
 	return least;
 }

@@ -1,7 +1,9 @@
 /* A group-by from the host's memory: which way it goes, which partitions there are, and which device takes them. */
 #include "primitive/host/host_group_internal.h"
+#include "primitive/host/host_share.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define MORE 8u       /* times the groups, after they were too many */
 #define FEW 1024u     /* groups of a partition that one key fills */
@@ -13,17 +15,18 @@ struct run {
 	uint64_t limit; /* of a device's memory */
 	struct rql_host_group_sizes sizes;
 	struct rql_host_parts *parts; /* of the first pass */
-	pthread_mutex_t sink_lock, error_lock;
+	struct rql_host_parts *kept;  /* of which a device has left something to others; under kept_lock */
+	struct rql_host_share share;
+	pthread_mutex_t sink_lock, kept_lock;
 	_Atomic bool failed;
-	rql_status status;
-	struct rql_device *failed_on;
-	struct rql_error *err;
+	struct rql_device *limited; /* the one that has no more than `limit` */
 };
 
 /* A device's thread. Tables have a worker of their own: the other's memory is given back for it. */
 struct thread {
 	struct run *run;
 	struct rql_host_group_worker worker;
+	bool alone; /* what the device's failure leaves is with the others */
 	pthread_t handle;
 };
 
@@ -45,11 +48,54 @@ static rql_status new_parts(const struct run *run, struct rql_host_feed *feed, u
 	                                         .used = used,
 	                                         .memory = run->memory,
 	                                         .pool = device->pool};
-	*out = (struct rql_host_parts){.side = &run->by->rows, .bits = bits, .used = used + bits, .passes = 1};
+	*out = (struct rql_host_parts){.side = &run->by->rows, .bits = bits, .used = used + bits, .passes = 1,
+	                               .end = UINT64_C(1) << bits, .of = out};
 	return rql_host_partition(feed, device, &spec, run->by->progress, &out->store, err);
 }
 
 static rql_status group_parts(struct thread *t, struct rql_host_parts *parts, struct rql_error *err);
+
+/* A partition of which nothing was put, where a device has failed. */
+static void leave_part(struct thread *t, const struct rql_host_parts *parts, uint64_t part)
+{
+	const struct rql_host_rest rest = {.of = parts->of, .part = part};
+	struct rql_error none = {0};
+	t->alone = t->alone && rql_host_share_put(&t->run->share, &rest, &none) == RQL_OK;
+	rql_error_clear(&none);
+}
+
+/* Those that were under way, those that had no room, and, but of those that all devices take from, those behind. */
+static void leave_parts(struct thread *t, struct rql_host_parts *parts)
+{
+	struct rql_host_group_worker *w = &t->worker;
+	t->alone = true;
+	for (uint32_t i = 0; i < RQL_HOST_FLIGHT; i++)
+		if (w->slot[i].rows)
+			leave_part(t, parts, w->slot[i].part);
+	for (uint64_t i = 0; i < w->odd_count; i++)
+		leave_part(t, parts, w->odd[i]);
+	for (uint64_t p = atomic_load(&parts->next); p < parts->end && parts != t->run->parts; p++)
+		leave_part(t, parts, p);
+}
+
+static void free_parts(struct rql_host_parts *parts)
+{
+	rql_host_store_free(parts->store);
+	free(parts);
+}
+
+/* After an error others may need what a device has left of them. */
+static void keep_or_free(struct run *run, struct rql_host_parts *parts, rql_status status)
+{
+	if (status == RQL_OK) {
+		free_parts(parts);
+		return;
+	}
+	pthread_mutex_lock(&run->kept_lock);
+	parts->kept = run->kept;
+	run->kept = parts;
+	pthread_mutex_unlock(&run->kept_lock);
+}
 
 /* A partition once more, by the next bits of the hash. */
 static rql_status group_again(struct thread *t, struct rql_host_feed *feed, const struct rql_host_parts *from,
@@ -61,14 +107,16 @@ static rql_status group_again(struct thread *t, struct rql_host_feed *feed, cons
 	const uint64_t most = rows > t->run->sizes.piece ? t->run->sizes.piece : t->run->sizes.groups;
 	uint32_t bits = rql_log2_up(rql_div_up(rows, most)) + 1;
 	bits = bits < RQL_HOST_PASS_BITS ? bits : RQL_HOST_PASS_BITS;
-	struct rql_host_parts parts = {.store = NULL};
-	rql_status status = new_parts(t->run, feed, bits < left ? bits : left, from->used, &parts, err);
-	parts.above = rows;
-	parts.passes = from->passes + 1;
+	struct rql_host_parts *parts = malloc(sizeof(*parts));
+	if (!parts)
+		return rql_error_memory(err, sizeof(*parts), "partitions of a group-by");
+	rql_status status = new_parts(t->run, feed, bits < left ? bits : left, from->used, parts, err);
+	parts->above = rows;
+	parts->passes = from->passes + 1;
 	t->worker.report.partition_ns += (double)(rql_now_ns() - start);
 	if (status == RQL_OK)
-		status = group_parts(t, &parts, err);
-	rql_host_store_free(parts.store);
+		status = group_parts(t, parts, err);
+	keep_or_free(t->run, parts, status);
 	return status;
 }
 
@@ -80,7 +128,7 @@ static rql_status group_by_table(struct thread *t, struct rql_host_feed *feed, b
 	uint64_t found = 0, groups = FEW;
 	*done = false;
 	w->from_store = true;
-	for (; rql_host_group_sizes_table(t->run->by, w->device, t->run->limit, groups, &sizes); groups = found * 2) {
+	for (; rql_host_group_sizes_table(t->run->by, t->run->limit, groups, &sizes); groups = found * 2) {
 		feed->at = 0;
 		RQL_TRY(rql_host_group_worker_open(w, &sizes, err));
 		RQL_TRY(rql_host_group_worker_rows(w, feed, &found, err));
@@ -100,8 +148,14 @@ static rql_status group_odd(struct thread *t, struct rql_host_parts *parts, uint
 	const bool last = parts->used >= RQL_HOST_HASH_BITS, same = parts->above && rows > parts->above - parts->above / 8;
 	struct rql_host_feed feed = {.side = parts->side, .store = parts->store, .part = part, .rows = rows};
 	bool done = false;
-	if (last || same)
-		RQL_TRY(group_by_table(t, &feed, last, &done, err));
+	if (last || same) {
+		const uint64_t groups = t->worker.report.groups;
+		const rql_status status = group_by_table(t, &feed, last, &done, err);
+		t->alone = status == RQL_ERROR_DEVICE && t->worker.report.groups == groups;
+		if (t->alone)
+			leave_part(t, parts, part);
+		RQL_TRY(status);
+	}
 	feed.at = 0;
 	if (!done && last) {
 		const struct rql_host_group_sizes need = {.way = RQL_HOST_TABLE, .piece = 1024, .rows = 1024, .groups = rows};
@@ -119,42 +173,64 @@ static rql_status group_parts(struct thread *t, struct rql_host_parts *parts, st
 {
 	struct rql_host_group_worker *w = &t->worker;
 	w->report.passes = parts->passes > w->report.passes ? parts->passes : w->report.passes;
-	RQL_TRY(rql_host_group_worker_open(w, &t->run->sizes, err));
-	RQL_TRY(rql_host_group_worker_parts(w, parts, err));
+	rql_status status = rql_host_group_worker_open(w, &t->run->sizes, err);
+	bool own = status != RQL_OK;
+	if (!own) {
+		status = rql_host_group_worker_parts(w, parts, err);
+		own = status == RQL_ERROR_DEVICE;
+	}
+	if (own)
+		leave_parts(t, parts);
+	RQL_TRY(status);
 	uint64_t *odd = w->odd;
 	const uint64_t count = w->odd_count;
 	w->odd = NULL;
 	w->odd_count = w->odd_room = 0;
-	rql_status status = RQL_OK;
-	for (uint64_t i = 0; i < count && status == RQL_OK && !atomic_load(&t->run->failed); i++)
+	uint64_t i = 0;
+	for (; i < count && status == RQL_OK && !atomic_load(&t->run->failed); i++)
 		status = group_odd(t, parts, odd[i], err);
+	for (; i < count && t->alone; i++)
+		leave_part(t, parts, odd[i]);
 	free(odd);
 	return status;
 }
 
 /* ---- devices ---- */
 
+/* *left: nothing more was there to do. */
+static rql_status work(struct thread *t, bool *left, struct rql_error *err)
+{
+	struct rql_host_rest rest;
+	RQL_TRY(group_parts(t, t->run->parts, err));
+	while (rql_host_share_wait(&t->run->share, &rest)) {
+		const struct rql_host_parts *of = rest.of;
+		struct rql_host_parts one = {.store = of->store, .side = of->side, .bits = of->bits, .used = of->used,
+		                             .passes = of->passes, .above = of->above, .next = rest.part, .end = rest.part + 1,
+		                             .of = of};
+		RQL_TRY(group_parts(t, &one, err));
+	}
+	*left = true;
+	return RQL_OK;
+}
+
 static void *thread_main(void *state)
 {
 	struct thread *t = state;
 	struct rql_error err = {0};
-	const rql_status status = group_parts(t, t->run->parts, &err);
-	if (status != RQL_OK) {
+	bool left = false;
+	const rql_status status = work(t, &left, &err);
+	if (status != RQL_OK && !t->alone)
 		atomic_store(&t->run->failed, true);
-		pthread_mutex_lock(&t->run->error_lock);
-		if (t->run->status == RQL_OK && status == RQL_ERROR_DEVICE)
-			t->run->failed_on = t->worker.device;
-		if (t->run->status == RQL_OK)
-			t->run->status = rql_error_set(t->run->err, status, "%s", rql_error_message(&err));
-		pthread_mutex_unlock(&t->run->error_lock);
-	}
+	if (!left)
+		rql_host_share_leave(&t->run->share, t->worker.device, t->alone,
+		                     status == RQL_ERROR_LIMIT && !t->worker.report.device_peak, status, &err);
 	rql_error_clear(&err);
 	free(t->worker.odd);
 	rql_host_group_worker_close(&t->worker);
 	return NULL;
 }
 
-static void add_report(struct rql_host_group_report *to, const struct rql_host_group_report *from)
+void rql_host_group_report_add(struct rql_host_group_report *to, const struct rql_host_group_report *from)
 {
 	to->in_bytes += from->in_bytes;
 	to->out_bytes += from->out_bytes;
@@ -184,21 +260,33 @@ static rql_status run_devices(struct run *run, struct rql_host_group_report *rep
 	bool started[RQL_DEVICES_MAX] = {false};
 	if (!threads)
 		return rql_error_memory(err, by->device_count * sizeof(*threads), "devices of a group-by");
+	rql_host_share_open(&run->share, by->device_count);
 	for (uint32_t i = 0; i < by->device_count; i++) {
 		threads[i].run = run;
 		threads[i].worker =
 			(struct rql_host_group_worker){.by = by, .device = by->devices[i], .sink_lock = &run->sink_lock};
 		started[i] = i && pthread_create(&threads[i].handle, NULL, thread_main, &threads[i]) == 0;
+		if (i && !started[i])
+			rql_host_share_leave(&run->share, NULL, true, false, RQL_OK, err);
 	}
 	(void)thread_main(&threads[0]);
 	for (uint32_t i = 0; i < by->device_count; i++) {
 		if (started[i])
 			pthread_join(threads[i].handle, NULL);
-		add_report(report, &threads[i].worker.report);
+		rql_host_group_report_add(report, &threads[i].worker.report);
 	}
 	free(threads);
-	report->failed = run->failed_on;
-	return run->status;
+	const rql_status status =
+		rql_host_share_status(&run->share, atomic_load(&run->parts->next) >= run->parts->end, err);
+	report->failed = run->share.failed;
+	report->full = status == RQL_ERROR_LIMIT ? run->share.full : NULL;
+	rql_host_share_close(&run->share);
+	while (run->kept) {
+		struct rql_host_parts *parts = run->kept;
+		run->kept = parts->kept;
+		free_parts(parts);
+	}
+	return status;
 }
 
 static rql_status run_parts(struct run *run, struct rql_host_group_report *report, struct rql_error *err)
@@ -220,7 +308,7 @@ static rql_status run_parts(struct run *run, struct rql_host_group_report *repor
 	return status;
 }
 
-/* TABLE and WHOLE: the first device's. *found: more than the sizes have room for: nothing was put out. */
+/* TABLE of one device, and WHOLE. *found: more than the sizes have room for: nothing was put out. */
 static rql_status run_rows(struct run *run, struct rql_host_group_report *report, uint64_t *found, struct rql_error *err)
 {
 	struct rql_host_group_worker worker = {.by = run->by, .device = run->by->devices[0], .sink_lock = &run->sink_lock};
@@ -228,16 +316,25 @@ static rql_status run_rows(struct run *run, struct rql_host_group_report *report
 	rql_status status = rql_host_group_worker_open(&worker, &run->sizes, err);
 	if (status == RQL_OK)
 		status = rql_host_group_worker_rows(&worker, &feed, found, err);
-	add_report(report, &worker.report);
+	rql_host_group_report_add(report, &worker.report);
 	if (status == RQL_ERROR_DEVICE)
 		report->failed = worker.device;
+	if (status == RQL_ERROR_LIMIT && !worker.report.device_peak)
+		report->full = worker.device;
 	rql_host_group_worker_close(&worker);
 	return status;
 }
 
-static uint64_t limit_of(const struct rql_host_group_by *by)
+static uint64_t limit_of(const struct rql_host_group_by *by, struct rql_device **whose)
 {
-	return rql_host_device_limit(by->devices, by->device_count, by->device_limit);
+	*whose = by->limited;
+	return rql_host_device_limit(by->devices, by->device_count, by->device_limit, whose);
+}
+
+static bool choose_sizes(const struct rql_host_group_by *by, struct rql_host_group_sizes *out)
+{
+	struct rql_device *whose;
+	return rql_host_group_sizes_choose(by, limit_of(by, &whose), by->rows.rows, by->groups, out);
 }
 
 /* ---- the whole ---- */
@@ -258,7 +355,7 @@ static rql_status check(const struct rql_host_group_by *by, struct rql_error *er
 uint64_t rql_host_group_by_partitions(const struct rql_host_group_by *by, enum rql_host_way *way)
 {
 	struct rql_host_group_sizes sizes;
-	if (!rql_host_group_sizes_choose(by, by->devices[0], limit_of(by), by->rows.rows, by->groups, &sizes))
+	if (!choose_sizes(by, &sizes))
 		return 0;
 	*way = sizes.way;
 	return UINT64_C(1) << sizes.bits;
@@ -267,7 +364,7 @@ uint64_t rql_host_group_by_partitions(const struct rql_host_group_by *by, enum r
 uint64_t rql_host_group_by_staging(const struct rql_host_group_by *by)
 {
 	struct rql_host_group_sizes sizes;
-	if (!rql_host_group_sizes_choose(by, by->devices[0], limit_of(by), by->rows.rows, by->groups, &sizes))
+	if (!choose_sizes(by, &sizes))
 		return 0;
 	const uint64_t piece = rql_host_side_layout(&by->rows, sizes.piece).bytes;
 	const uint64_t read = sizes.bits ? rql_host_side_layout(&by->rows, rql_host_read_rows(&by->rows)).bytes : 0;
@@ -277,13 +374,14 @@ uint64_t rql_host_group_by_staging(const struct rql_host_group_by *by)
 rql_status rql_host_group_by_kernels(const struct rql_host_group_by *by, rql_see_kernel *see, void *state,
                                      struct rql_error *err)
 {
-	struct rql_device *device = by->devices[0];
+	struct rql_device *full;
 	struct rql_host_group_worker worker = {.by = by};
 	struct rql_host_group_sizes sizes;
 	struct rql_rehearsal *rehearsal;
-	if (!rql_host_group_sizes_choose(by, device, limit_of(by), by->rows.rows, by->groups, &sizes))
-		return limit_reached(device, rql_host_group_sizes_bytes(by, device, &sizes), limit_of(by), err);
-	RQL_TRY(rql_rehearsal_new(device, see, state, &rehearsal, err));
+	const uint64_t limit = limit_of(by, &full);
+	if (!choose_sizes(by, &sizes))
+		return limit_reached(full, rql_host_group_sizes_bytes(by, full, &sizes), limit, err);
+	RQL_TRY(rql_rehearsal_new(by->devices[0], see, state, &rehearsal, err));
 	worker.device = rql_rehearsal_device(rehearsal);
 	rql_status status = rql_host_group_worker_open(&worker, &sizes, err);
 	if (status == RQL_OK)
@@ -300,20 +398,40 @@ static rql_status run_once(struct run *run, uint64_t groups, uint64_t *more, str
 	const struct rql_host_group_by *by = run->by;
 	uint64_t found = 0;
 	*more = 0;
-	if (!rql_host_group_sizes_choose(by, by->devices[0], run->limit, by->rows.rows, groups, &run->sizes))
-		return limit_reached(by->devices[0], rql_host_group_sizes_bytes(by, by->devices[0], &run->sizes), run->limit, err);
+	if (!rql_host_group_sizes_choose(by, run->limit, by->rows.rows, groups, &run->sizes)) {
+		report->full = run->limited;
+		return limit_reached(run->limited, rql_host_group_sizes_bytes(by, run->limited, &run->sizes), run->limit, err);
+	}
 	report->way = run->sizes.way;
 	if (run->sizes.way == RQL_HOST_PARTS)
 		return run_parts(run, report, err);
-	RQL_TRY(run_rows(run, report, &found, err));
+	if (by->device_count > 1)
+		RQL_TRY(rql_host_group_tables(by, &run->sizes, report, &found, err));
+	else
+		RQL_TRY(run_rows(run, report, &found, err));
 	*more = found > run->sizes.groups ? found * MORE : 0;
 	return RQL_OK;
+}
+
+/* The rows of a table come again, without the device that has failed. False: none would be left. */
+static bool drop_device(struct rql_host_group_by *by, struct rql_device **devices, const struct rql_device *failed)
+{
+	uint32_t count = 0;
+	if (by->device_count < 2)
+		return false;
+	for (uint32_t i = 0; i < by->device_count; i++)
+		if (devices[i] != failed)
+			devices[count++] = devices[i];
+	by->device_count = count;
+	return true;
 }
 
 rql_status rql_host_group_by_run(const struct rql_host_group_by *by, struct rql_host_group_report *report,
                                  struct rql_error *err)
 {
-	struct run run = {.by = by, .status = RQL_OK, .err = err};
+	struct rql_host_group_by with = *by; /* without devices that have failed */
+	struct rql_device *devices[RQL_DEVICES_MAX];
+	struct run run = {.by = &with};
 	*report = (struct rql_host_group_report){0};
 	RQL_TRY(check(by, err));
 	for (uint32_t i = 0; i < by->device_count; i++) {
@@ -322,23 +440,29 @@ rql_status rql_host_group_by_run(const struct rql_host_group_by *by, struct rql_
 			report->failed = by->devices[i];
 		RQL_TRY(started);
 	}
-	run.limit = limit_of(by);
+	memcpy(devices, by->devices, by->device_count * sizeof(*devices));
+	with.devices = devices;
+	run.limit = limit_of(by, &run.limited);
 	pthread_mutex_init(&run.sink_lock, NULL);
-	pthread_mutex_init(&run.error_lock, NULL);
-	uint64_t more, groups = by->groups;
-	rql_status status = run_once(&run, groups, &more, report, err);
-	while (status == RQL_OK && more) {
-		if (!by->again || groups >= by->rows.rows) {
+	pthread_mutex_init(&run.kept_lock, NULL);
+	rql_status status = RQL_OK;
+	uint64_t more = 0, groups = by->groups;
+	while ((status = run_once(&run, groups, &more, report, err)) != RQL_OK || more) {
+		if (status == RQL_ERROR_DEVICE && report->way == RQL_HOST_TABLE && by->again && drop_device(&with, devices, report->failed)) {
+			rql_error_clear(err);
+		} else if (status != RQL_OK) {
+			break;
+		} else if (!by->again || groups >= by->rows.rows) {
 			status = rql_error_set(err, RQL_ERROR_LIMIT, "a group-by has more groups than the %llu that there is room for",
 			                       (unsigned long long)run.sizes.groups);
 			break;
+		} else {
+			groups = more;
+			report->restarts++;
 		}
 		by->again(by->rows.state);
-		report->restarts++;
-		groups = more;
-		status = run_once(&run, groups, &more, report, err);
 	}
 	pthread_mutex_destroy(&run.sink_lock);
-	pthread_mutex_destroy(&run.error_lock);
+	pthread_mutex_destroy(&run.kept_lock);
 	return status;
 }

@@ -8,7 +8,8 @@
  *   a third go out |
  *
  * Of PARTS, a partition with too many rows or groups is partitioned again by the next bits of the hash. One that one key
- * fills goes through a table of its own. Several devices take partitions each.
+ * fills goes through a table of its own. Several devices take partitions each. Of TABLE they take pieces, each into a table
+ * of its own, and the CPU makes one of the tables' groups; the rows come again where one of them fails.
  *
  * Floors, of n rows of r bytes and g groups of b bytes, at a link's rates: TABLE and WHOLE n * r in, then g * b out. PARTS
  * the longer of both. Partitions cost n * r read and written on the CPU: 1.1 GB/s a thread (README.md). Made by the device
@@ -45,6 +46,7 @@ struct rql_host_group_by {
 	struct rql_device *const *devices;
 	uint32_t device_count;
 	uint64_t device_limit, host_limit; /* as of struct rql_host_join */
+	struct rql_device *limited;
 	const char *folder;
 	uint64_t file_limit;
 	uint64_t piece_rows; /* at most; 0: chosen */
@@ -69,7 +71,7 @@ struct rql_host_group_report {
 	uint64_t restarts; /* with more groups expected */
 	struct rql_raster_group_points points; /* RASTER: of all pieces; rounds: the most */
 	uint64_t image_bytes, pixel_bytes;     /* RASTER: of a device's images; of a pixel that holds a row */
-	struct rql_device *failed;             /* as of joins */
+	struct rql_device *failed, *full;      /* as of joins */
 	/* As of joins. */
 	double open_ns, partition_ns, fill_ns, wait_ns, put_ns, device_ns, link_ns;
 };

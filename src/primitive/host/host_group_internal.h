@@ -15,11 +15,11 @@ struct rql_host_group_sizes {
 	uint32_t bits;   /* log2 of the partitions of PARTS */
 };
 /* Of so many rows with so many groups. False: none fits the limit. */
-bool rql_host_group_sizes_choose(const struct rql_host_group_by *by, struct rql_device *device, uint64_t limit,
-                                 uint64_t rows, uint64_t groups, struct rql_host_group_sizes *out);
+bool rql_host_group_sizes_choose(const struct rql_host_group_by *by, uint64_t limit, uint64_t rows, uint64_t groups,
+                                 struct rql_host_group_sizes *out);
 /* A table for so many groups, of any number of rows. */
-bool rql_host_group_sizes_table(const struct rql_host_group_by *by, struct rql_device *device, uint64_t limit,
-                                uint64_t groups, struct rql_host_group_sizes *out);
+bool rql_host_group_sizes_table(const struct rql_host_group_by *by, uint64_t limit, uint64_t groups,
+                                struct rql_host_group_sizes *out);
 uint64_t rql_host_group_sizes_bytes(const struct rql_host_group_by *by, struct rql_device *device,
                                     const struct rql_host_group_sizes *sizes);
 
@@ -48,6 +48,9 @@ struct rql_host_parts {
 	uint32_t bits, used, passes; /* of this store; of the hash, and passes, until here */
 	uint64_t above;              /* rows of the partition that they were made of */
 	_Atomic uint64_t next;
+	uint64_t end;
+	const struct rql_host_parts *of; /* those whose store it is: another's, of a partition that a device has left */
+	struct rql_host_parts *kept;     /* the next ones of those that are kept to the end */
 };
 
 struct rql_host_group_slot {
@@ -95,5 +98,11 @@ rql_status rql_host_group_worker_rows(struct rql_host_group_worker *w, struct rq
 /* PARTS: all partitions that are left, but for those that have no room. */
 rql_status rql_host_group_worker_parts(struct rql_host_group_worker *w, struct rql_host_parts *parts,
                                        struct rql_error *err) RQL_MUST_CHECK;
+
+/* TABLE on several devices. *found: of the one with the most, as of rql_host_group_worker_rows. */
+rql_status rql_host_group_tables(const struct rql_host_group_by *by, const struct rql_host_group_sizes *sizes,
+                                 struct rql_host_group_report *report, uint64_t *found,
+                                 struct rql_error *err) RQL_MUST_CHECK;
+void rql_host_group_report_add(struct rql_host_group_report *to, const struct rql_host_group_report *from);
 
 #endif

@@ -151,38 +151,53 @@ static uint64_t piece_of(const struct rql_host_group_by *by, uint64_t rows)
 	return (piece + 3) / 4 * 4;
 }
 
-static bool fits(const struct rql_host_group_by *by, struct rql_device *device, uint64_t limit,
-                 struct rql_host_group_sizes *sizes)
+/* What a group-by takes, and what images there are, follows from a device's limits. */
+static bool fits_on(const struct rql_host_group_by *by, struct rql_device *device, uint64_t limit, bool drawn,
+                    const struct rql_host_group_sizes *sizes)
+{
+	struct rql_buffer fake = {.device = device};
+	const struct rql_group_by relation = rql_host_group_relation(by, sizes, &fake, &fake);
+	if (rql_host_group_sizes_bytes(by, device, sizes) > limit)
+		return false;
+	if (!drawn)
+		return true;
+	const struct rql_raster_groups drawing = rql_host_group_drawing(&relation);
+	return !rql_raster_group_by_refusal(&drawing.drawing, device);
+}
+
+static bool fits(const struct rql_host_group_by *by, uint64_t limit, struct rql_host_group_sizes *sizes)
 {
 	const bool drawn = by->unit == RQL_UNIT_RASTER && sizes->way != RQL_HOST_TABLE;
 	const uint64_t most = drawn ? RQL_RASTER_ROWS : RQL_RELATION_ROWS;
 	sizes->staged = sizes->way == RQL_HOST_PARTS || sizes->groups < STAGED_MOST ? sizes->groups : STAGED_MOST;
-	return sizes->rows <= most && (!drawn || sizes->groups <= RQL_RASTER_GROUPS) &&
-	       rql_host_group_sizes_bytes(by, device, sizes) <= limit;
+	bool fit = sizes->rows <= most && (!drawn || sizes->groups <= RQL_RASTER_GROUPS);
+	for (uint32_t i = 0; i < by->device_count && fit; i++)
+		fit = fits_on(by, by->devices[i], limit, drawn, sizes);
+	return fit;
 }
 
-bool rql_host_group_sizes_table(const struct rql_host_group_by *by, struct rql_device *device, uint64_t limit,
-                                uint64_t groups, struct rql_host_group_sizes *out)
+bool rql_host_group_sizes_table(const struct rql_host_group_by *by, uint64_t limit, uint64_t groups,
+                                struct rql_host_group_sizes *out)
 {
 	uint64_t piece = piece_of(by, by->rows.rows);
 	for (; piece >= ROWS_LEAST; piece = piece / 8 * 4) {
 		*out = (struct rql_host_group_sizes){
 			.way = RQL_HOST_TABLE, .piece = piece, .rows = piece, .groups = with_spare(groups, UINT64_C(1) << 30), .guess = groups};
-		if (fits(by, device, limit, out))
+		if (fits(by, limit, out))
 			return true;
 	}
 	return false;
 }
 
-static bool choose_parts(const struct rql_host_group_by *by, struct rql_device *device, uint64_t limit, uint64_t rows,
-                         uint64_t groups, struct rql_host_group_sizes *out)
+static bool choose_parts(const struct rql_host_group_by *by, uint64_t limit, uint64_t rows, uint64_t groups,
+                         struct rql_host_group_sizes *out)
 {
 	const uint32_t least = by->device_count > 1 ? rql_log2_up(by->device_count) + 1 : 1;
 	for (uint32_t bits = least; bits <= RQL_HOST_HASH_BITS; bits++) {
 		const uint64_t piece = with_spare(rows >> bits, UINT64_MAX / 2);
 		*out = (struct rql_host_group_sizes){.way = RQL_HOST_PARTS, .piece = piece, .rows = piece, .bits = bits};
 		out->groups = with_spare(groups >> bits, piece);
-		if (piece <= PIECE_MOST && fits(by, device, limit, out))
+		if (piece <= PIECE_MOST && fits(by, limit, out))
 			return true;
 		if (piece < ROWS_LEAST)
 			break;
@@ -190,16 +205,16 @@ static bool choose_parts(const struct rql_host_group_by *by, struct rql_device *
 	return false;
 }
 
-bool rql_host_group_sizes_choose(const struct rql_host_group_by *by, struct rql_device *device, uint64_t limit,
-                                 uint64_t rows, uint64_t groups, struct rql_host_group_sizes *out)
+bool rql_host_group_sizes_choose(const struct rql_host_group_by *by, uint64_t limit, uint64_t rows, uint64_t groups,
+                                 struct rql_host_group_sizes *out)
 {
 	groups = groups && groups < rows ? groups : rows;
 	const bool few = by->unit == RQL_UNIT_COMPUTE && groups * TABLE_SHARE <= piece_of(by, rows);
-	if (few && rql_host_group_sizes_table(by, device, limit, groups, out) && groups * TABLE_SHARE <= out->piece)
+	if (few && rql_host_group_sizes_table(by, limit, groups, out) && groups * TABLE_SHARE <= out->piece)
 		return true;
 	*out = (struct rql_host_group_sizes){
 		.way = RQL_HOST_WHOLE, .piece = piece_of(by, rows), .rows = rows / 4 * 4 + 4, .groups = with_spare(groups, rows)};
-	if (by->device_count == 1 && fits(by, device, limit, out))
+	if (by->device_count == 1 && fits(by, limit, out))
 		return true;
-	return choose_parts(by, device, limit, rows, groups, out);
+	return choose_parts(by, limit, rows, groups, out);
 }

@@ -174,10 +174,12 @@ static struct rql_group_by group_on(const struct rql_host_group_worker *w, struc
 	return group;
 }
 
-static void record_rows(struct rql_commands *c, const struct rql_host_group_turn *turn, uint64_t rows)
+static rql_status record_rows(struct rql_commands *c, const struct rql_host_group_turn *turn, uint64_t rows,
+                              struct rql_error *err)
 {
-	rql_record_fill(c, turn->result, ROWS_AT, 4, (uint32_t)rows);
-	rql_record_fill(c, turn->result, ROWS_AT + 4, 4, (uint32_t)(rows >> 32));
+	const struct rql_word_table table = {.words = {rows}, .count = 1};
+	const struct rql_span to = {turn->result, ROWS_AT};
+	return rql_record_words(c, &table, &to, err);
 }
 
 /* The group-by's two halves, beside the second of which other work may run. Images leave no such place. */
@@ -332,8 +334,9 @@ static rql_status group_whole(struct rql_host_group_worker *w, struct rql_host_f
 		return RQL_OK;
 	const struct rql_group_by group = group_on(w, w->rows, &w->turn[0]);
 	RQL_TRY(rql_commands_new(w->device, w->by->timed ? RQL_COMMANDS_TIMED : 0, &c, err));
-	record_rows(c, &w->turn[0], rows);
-	rql_status status = record_parts(w, c, &group, err);
+	rql_status status = record_rows(c, &w->turn[0], rows, err);
+	if (status == RQL_OK)
+		status = record_parts(w, c, &group, err);
 	if (status == RQL_OK)
 		status = record_groups(w, c, &group, 0, err);
 	RQL_TRY(count_groups(w, c, status, found, err));
@@ -370,7 +373,7 @@ static rql_status fill_part(struct rql_host_group_worker *w, struct source *from
 	struct rql_host_parts *p = from->parts;
 	while (!slot->rows && !from->ended) {
 		slot->part = atomic_fetch_add(&p->next, 1);
-		from->ended = slot->part >= UINT64_C(1) << p->bits;
+		from->ended = slot->part >= p->end;
 		const uint64_t rows = from->ended ? 0 : rql_host_store_rows(p->store, slot->part);
 		if (rows > w->sizes.piece)
 			RQL_TRY(keep_odd(w, slot->part, err));
@@ -452,7 +455,7 @@ static rql_status record_step(struct rql_host_group_worker *w, uint64_t s, struc
 	struct rql_exchange exchange = {.table = own->table, .after = here->rows ? w->temp : NULL};
 	const struct rql_group_by group = group_on(w, other->in, other);
 	if (here->rows) {
-		record_rows(c, other, here->rows);
+		RQL_TRY(record_rows(c, other, here->rows, err));
 		RQL_TRY(record_parts(w, c, &group, err));
 	}
 	add_coming(w, coming, own->in, &exchange);

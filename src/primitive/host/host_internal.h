@@ -19,10 +19,10 @@ struct rql_raster_relation rql_host_drawing(const struct rql_join *relation);
 struct rql_host_sizes {
 	uint64_t build, piece, out;
 	uint32_t bits; /* log2 of the partitions that make build sides fit */
+	bool ordered;  /* there is room for the build side's tables, beside its partitions (relation.h) */
 };
 /* False: no partitioning makes a build side fit the limit. */
-bool rql_host_sizes_choose(const struct rql_host_join *join, struct rql_device *device, uint64_t limit,
-                           struct rql_host_sizes *out);
+bool rql_host_sizes_choose(const struct rql_host_join *join, uint64_t limit, struct rql_host_sizes *out);
 /* Of a device's memory. */
 uint64_t rql_host_sizes_bytes(const struct rql_host_join *join, struct rql_device *device,
                               const struct rql_host_sizes *sizes);
@@ -68,8 +68,10 @@ void rql_host_record_columns(struct rql_commands *c, const struct rql_host_piece
 struct rql_host_rows rql_host_rows_in(const struct rql_host_piece *piece, const struct rql_host_shape *shape);
 
 /* ---- a device at work ---- */
-/* What any of them may have of its memory: a part of what is there, and never more than `limit` (0: none). */
-uint64_t rql_host_device_limit(struct rql_device *const *devices, uint32_t count, uint64_t limit);
+/* What any of them may have of its memory: a part of what is there, and never more than `limit` (0: none). *whose: the
+ * device that has no more; before, whose that limit is, NULL: the first one's. */
+uint64_t rql_host_device_limit(struct rql_device *const *devices, uint32_t count, uint64_t limit,
+                               struct rql_device **whose);
 /* The recording becomes the step that is in flight; status: of what was recorded. */
 rql_status rql_host_submit(struct rql_commands *c, rql_status status, struct rql_commands **flight, uint64_t *ticket,
                            struct rql_error *err) RQL_MUST_CHECK;
@@ -105,6 +107,7 @@ struct rql_host_worker {
 	struct rql_join relation; /* the build side that is there */
 	uint64_t block;           /* rows of a build side at most */
 	uint64_t most;            /* rows of the next piece */
+	uint64_t block_at, done;  /* rows before the build side that is there; of the probe side, whose results were put for it */
 	uint64_t taken;           /* of the device's memory, in its request_bytes */
 	struct rql_host_report report;
 };
@@ -113,7 +116,7 @@ rql_status rql_host_worker_open(struct rql_host_worker *worker, struct rql_error
 void rql_host_worker_close(struct rql_host_worker *worker);
 /* Records what joins do, for a rehearsal: nothing is read. Its memory is there. */
 rql_status rql_host_worker_rehearse(struct rql_host_worker *worker, struct rql_error *err) RQL_MUST_CHECK;
-/* Joins all that both feeds give. */
+/* Joins all that both feeds give: with the first build side, the probe rows from where their feed stands on. */
 rql_status rql_host_worker_join(struct rql_host_worker *worker, struct rql_host_feed *build, struct rql_host_feed *probe,
                                 struct rql_error *err) RQL_MUST_CHECK;
 

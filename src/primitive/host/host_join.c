@@ -1,10 +1,12 @@
 /* A join from the host's memory: what goes through which partitions to which device. */
 #include "primitive/host/host_internal.h"
+#include "primitive/host/host_share.h"
 
 #include <stdlib.h>
 
 /* Stores of both sides' partitions; above: build rows of the partition that they were made of. */
 struct level {
+	struct level *next; /* of those that are kept to the end */
 	struct rql_host_store *store[2];
 	uint32_t used, passes; /* bits of the hash, and passes, until here */
 	uint64_t above;
@@ -16,12 +18,11 @@ struct run {
 	struct rql_host_memory *memory;
 	struct rql_host_sizes sizes;
 	struct level level; /* of the first pass */
-	pthread_mutex_t sink_lock, error_lock;
+	struct rql_host_share share;
+	struct level *kept; /* of which a device has left something to others; under kept_lock */
+	pthread_mutex_t sink_lock, kept_lock;
 	_Atomic uint64_t next; /* partition */
 	_Atomic bool failed;
-	rql_status status;
-	struct rql_device *failed_on;
-	struct rql_error *err;
 };
 
 /* A device's thread. */
@@ -29,6 +30,7 @@ struct thread {
 	struct run *run;
 	struct rql_host_worker worker;
 	double partition_ns;
+	bool alone;      /* what the device's failure leaves is with the others */
 	uint32_t passes; /* of partitioning, where more than the first were made */
 	pthread_t handle;
 };
@@ -57,23 +59,65 @@ static rql_status partition(const struct run *run, struct rql_host_feed *feed, u
 
 /* ---- a pair of partitions ---- */
 
-static rql_status join_pair(struct thread *t, const struct level *level, uint64_t part, struct rql_error *err);
+static rql_status join_pair(struct thread *t, const struct rql_host_rest *pair, struct rql_error *err);
+
+/* A device has failed with a pair of partitions. Others go on where its results end; but which build rows of a FULL join have
+ * a match, it alone knew. */
+static void leave_pair(struct thread *t, const struct rql_host_rest *pair)
+{
+	const struct rql_host_worker *w = &t->worker;
+	const struct rql_host_rest rest = {.of = pair->of, .part = pair->part, .from = {w->block_at, w->done}};
+	struct rql_error none = {0};
+	t->alone = (!w->done || w->join->kind != RQL_JOIN_FULL) && rql_host_share_put(&t->run->share, &rest, &none) == RQL_OK;
+	rql_error_clear(&none);
+}
+
+/* The pairs behind one that failed: they are the others' where the device alone has failed. Their stores are kept. */
+static void leave_level(struct thread *t, struct level *level, uint64_t first, uint64_t end)
+{
+	struct run *run = t->run;
+	struct rql_error none = {0};
+	for (uint64_t p = first; p < end && t->alone; p++) {
+		const struct rql_host_rest rest = {.of = level, .part = p};
+		t->alone = rql_host_share_put(&run->share, &rest, &none) == RQL_OK;
+	}
+	rql_error_clear(&none);
+	pthread_mutex_lock(&run->kept_lock);
+	level->next = run->kept;
+	run->kept = level;
+	pthread_mutex_unlock(&run->kept_lock);
+}
+
+static void free_level(struct level *level)
+{
+	rql_host_store_free(level->store[0]);
+	rql_host_store_free(level->store[1]);
+	free(level);
+}
 
 /* Both partitions once more, by the next bits of the hash. */
 static rql_status join_again(struct thread *t, struct rql_host_feed feeds[2], uint32_t bits, const struct level *from,
                              struct rql_error *err)
 {
-	struct level level = {.used = from->used + bits, .passes = from->passes + 1, .above = feeds[0].rows};
-	const uint64_t start = rql_now_ns();
+	struct level *level = calloc(1, sizeof(*level));
+	const uint64_t start = rql_now_ns(), end = UINT64_C(1) << bits;
+	if (!level)
+		return rql_error_memory(err, sizeof(*level), "partitions of a join");
+	*level = (struct level){.used = from->used + bits, .passes = from->passes + 1, .above = feeds[0].rows};
 	rql_status status = RQL_OK;
 	for (int s = 0; s < 2 && status == RQL_OK; s++)
-		status = partition(t->run, &feeds[s], bits, from->used, &level.store[s], err);
+		status = partition(t->run, &feeds[s], bits, from->used, &level->store[s], err);
 	t->partition_ns += (double)(rql_now_ns() - start);
-	t->passes = level.passes > t->passes ? level.passes : t->passes;
-	for (uint64_t p = 0; p < UINT64_C(1) << bits && status == RQL_OK; p++)
-		status = join_pair(t, &level, p, err);
-	rql_host_store_free(level.store[0]);
-	rql_host_store_free(level.store[1]);
+	t->passes = level->passes > t->passes ? level->passes : t->passes;
+	uint64_t p = 0;
+	for (; p < end && status == RQL_OK; p++) {
+		const struct rql_host_rest pair = {.of = level, .part = p};
+		status = join_pair(t, &pair, err);
+	}
+	if (status != RQL_OK)
+		leave_level(t, level, p, end);
+	else
+		free_level(level);
 	return status;
 }
 
@@ -97,14 +141,17 @@ static rql_status too_many(struct thread *t, uint64_t rows, struct rql_error *er
 	return limit_reached(t->worker.device, rql_host_sizes_bytes(t->run->join, t->worker.device, &need), have, err);
 }
 
-static rql_status join_pair(struct thread *t, const struct level *level, uint64_t part, struct rql_error *err)
+/* From where `pair` says on: both sides' rows before have been joined. */
+static rql_status join_pair(struct thread *t, const struct rql_host_rest *pair, struct rql_error *err)
 {
 	const struct rql_host_join *join = t->run->join;
+	const struct level *level = pair->of;
+	const uint64_t part = pair->part;
 	const struct rql_host_side *sides[] = {&join->build, &join->probe};
 	struct rql_host_feed feeds[2];
 	rql_status status = RQL_OK;
 	for (int s = 0; s < 2; s++)
-		feeds[s] = (struct rql_host_feed){.side = sides[s], .store = level->store[s], .part = part,
+		feeds[s] = (struct rql_host_feed){.side = sides[s], .store = level->store[s], .part = part, .at = pair->from[s],
 		                                  .rows = rql_host_store_rows(level->store[s], part)};
 	const struct rql_host_sizes *sizes = &t->worker.sizes;
 	const uint32_t bits = bits_for(sizes, feeds[0].rows, level);
@@ -117,6 +164,10 @@ static rql_status join_pair(struct thread *t, const struct level *level, uint64_
 		status = too_many(t, feeds[0].rows, err);
 	else if (feeds[0].rows || feeds[1].rows)
 		status = rql_host_worker_join(&t->worker, &feeds[0], &feeds[1], err);
+	if (status == RQL_ERROR_DEVICE && !bits)
+		leave_pair(t, pair);
+	if (t->alone && !bits)
+		return status;
 	rql_host_store_drop(level->store[0], part);
 	rql_host_store_drop(level->store[1], part);
 	return status;
@@ -124,19 +175,24 @@ static rql_status join_pair(struct thread *t, const struct level *level, uint64_
 
 /* ---- devices ---- */
 
-static rql_status work(struct thread *t, struct rql_error *err)
+/* *left: nothing more was there to do. */
+static rql_status work(struct thread *t, bool *left, struct rql_error *err)
 {
 	struct run *run = t->run;
-	RQL_TRY(rql_host_worker_open(&t->worker, err));
+	const rql_status opened = rql_host_worker_open(&t->worker, err);
+	t->alone = opened != RQL_OK && run->sizes.bits; /* it has begun nothing */
+	RQL_TRY(opened);
 	if (!run->sizes.bits) {
 		struct rql_host_feed build = {.side = &run->join->build}, probe = {.side = &run->join->probe};
 		return rql_host_worker_join(&t->worker, &build, &probe, err);
 	}
 	while (!atomic_load(&run->failed)) {
-		const uint64_t part = atomic_fetch_add(&run->next, 1);
-		if (part >= UINT64_C(1) << run->level.used)
-			break;
-		RQL_TRY(join_pair(t, &run->level, part, err));
+		struct rql_host_rest pair = {.of = &run->level, .part = atomic_fetch_add(&run->next, 1)};
+		if (pair.part >= UINT64_C(1) << run->level.used && !rql_host_share_wait(&run->share, &pair)) {
+			*left = true;
+			return RQL_OK;
+		}
+		RQL_TRY(join_pair(t, &pair, err));
 	}
 	return RQL_OK;
 }
@@ -145,16 +201,13 @@ static void *thread_main(void *state)
 {
 	struct thread *t = state;
 	struct rql_error err = {0};
-	const rql_status status = work(t, &err);
-	if (status != RQL_OK) {
+	bool left = false;
+	const rql_status status = work(t, &left, &err);
+	if (status != RQL_OK && !t->alone)
 		atomic_store(&t->run->failed, true);
-		pthread_mutex_lock(&t->run->error_lock);
-		if (t->run->status == RQL_OK && status == RQL_ERROR_DEVICE)
-			t->run->failed_on = t->worker.device;
-		if (t->run->status == RQL_OK)
-			t->run->status = rql_error_set(t->run->err, status, "%s", rql_error_message(&err));
-		pthread_mutex_unlock(&t->run->error_lock);
-	}
+	if (!left)
+		rql_host_share_leave(&t->run->share, t->worker.device, t->alone || status == RQL_OK,
+		                     status == RQL_ERROR_LIMIT && !t->worker.report.device_peak, status, &err);
 	rql_error_clear(&err);
 	rql_host_worker_close(&t->worker);
 	return NULL;
@@ -180,6 +233,7 @@ static void add_report(struct rql_host_report *to, const struct thread *t)
 	to->blocks += from->blocks;
 	to->pieces += from->pieces;
 	to->repeated += from->repeated;
+	to->ordered += from->ordered;
 	add_points(to, from);
 	to->partition_ns += t->partition_ns;
 	to->open_ns += from->open_ns;
@@ -189,6 +243,7 @@ static void add_report(struct rql_host_report *to, const struct thread *t)
 	to->put_ns += from->put_ns;
 	to->device_ns += from->device_ns;
 	to->link_ns += from->link_ns;
+	to->order_ns += from->order_ns;
 	to->match_ns += from->match_ns;
 }
 
@@ -201,11 +256,14 @@ static rql_status run_devices(struct run *run, struct rql_host_report *report, s
 	bool started[RQL_DEVICES_MAX] = {false};
 	if (!threads)
 		return rql_error_memory(err, count * sizeof(*threads), "devices of a join");
+	rql_host_share_open(&run->share, count);
 	for (uint32_t i = 0; i < count; i++) {
 		threads[i].run = run;
 		threads[i].worker = (struct rql_host_worker){
 			.join = join, .device = join->devices[i], .sizes = run->sizes, .sink_lock = &run->sink_lock};
 		started[i] = i && pthread_create(&threads[i].handle, NULL, thread_main, &threads[i]) == 0;
+		if (i && !started[i])
+			rql_host_share_leave(&run->share, NULL, true, false, RQL_OK, err);
 	}
 	(void)thread_main(&threads[0]);
 	for (uint32_t i = 0; i < count; i++) {
@@ -214,13 +272,37 @@ static rql_status run_devices(struct run *run, struct rql_host_report *report, s
 		add_report(report, &threads[i]);
 	}
 	free(threads);
-	report->failed = run->failed_on;
-	return run->status;
+	const bool done = !run->sizes.bits || atomic_load(&run->next) >= UINT64_C(1) << run->level.used;
+	const rql_status status = rql_host_share_status(&run->share, done, err);
+	report->failed = run->share.failed;
+	report->full = status == RQL_ERROR_LIMIT ? run->share.full : NULL;
+	rql_host_share_close(&run->share);
+	while (run->kept) {
+		struct level *level = run->kept;
+		run->kept = level->next;
+		free_level(level);
+	}
+	return status;
 }
 
-static uint64_t limit_of(const struct rql_host_join *join)
+static uint64_t limit_of(const struct rql_host_join *join, struct rql_device **whose)
 {
-	return rql_host_device_limit(join->devices, join->device_count, join->device_limit);
+	*whose = join->limited;
+	return rql_host_device_limit(join->devices, join->device_count, join->device_limit, whose);
+}
+
+static bool choose_sizes(const struct rql_host_join *join, struct rql_host_sizes *out)
+{
+	struct rql_device *whose;
+	return rql_host_sizes_choose(join, limit_of(join, &whose), out);
+}
+
+/* Sizes of which none fits. */
+static rql_status no_sizes(const struct rql_host_join *join, const struct rql_host_sizes *sizes, struct rql_device **full,
+                           struct rql_error *err)
+{
+	const uint64_t limit = limit_of(join, full);
+	return limit_reached(*full, rql_host_sizes_bytes(join, *full, sizes), limit, err);
 }
 
 static rql_status partition_sides(struct run *run, struct rql_host_report *report, struct rql_error *err)
@@ -254,7 +336,7 @@ static rql_status check(const struct rql_host_join *join, struct rql_error *err)
 uint64_t rql_host_join_partitions(const struct rql_host_join *join)
 {
 	struct rql_host_sizes sizes;
-	return rql_host_sizes_choose(join, join->devices[0], limit_of(join), &sizes) ? UINT64_C(1) << sizes.bits : 0;
+	return choose_sizes(join, &sizes) ? UINT64_C(1) << sizes.bits : 0;
 }
 
 uint64_t rql_host_join_staging(const struct rql_host_join *join)
@@ -262,7 +344,7 @@ uint64_t rql_host_join_staging(const struct rql_host_join *join)
 	const struct rql_host_side *sides[] = {&join->build, &join->probe};
 	struct rql_host_sizes sizes;
 	uint64_t piece = 0, read = 0;
-	if (!rql_host_sizes_choose(join, join->devices[0], limit_of(join), &sizes))
+	if (!choose_sizes(join, &sizes))
 		return 0;
 	for (int s = 0; s < 2; s++) {
 		const uint64_t bytes = rql_host_layout_of(join, sides[s], sizes.piece).bytes;
@@ -276,12 +358,12 @@ uint64_t rql_host_join_staging(const struct rql_host_join *join)
 rql_status rql_host_join_kernels(const struct rql_host_join *join, rql_see_kernel *see, void *state,
                                  struct rql_error *err)
 {
-	struct rql_device *device = join->devices[0];
 	struct rql_host_worker worker = {.join = join};
 	struct rql_rehearsal *rehearsal;
-	if (!rql_host_sizes_choose(join, device, limit_of(join), &worker.sizes))
-		return limit_reached(device, rql_host_sizes_bytes(join, device, &worker.sizes), limit_of(join), err);
-	RQL_TRY(rql_rehearsal_new(device, see, state, &rehearsal, err));
+	struct rql_device *full;
+	if (!choose_sizes(join, &worker.sizes))
+		return no_sizes(join, &worker.sizes, &full, err);
+	RQL_TRY(rql_rehearsal_new(join->devices[0], see, state, &rehearsal, err));
 	worker.device = rql_rehearsal_device(rehearsal);
 	rql_status status = rql_host_worker_open(&worker, err);
 	if (status == RQL_OK)
@@ -293,7 +375,7 @@ rql_status rql_host_join_kernels(const struct rql_host_join *join, rql_see_kerne
 
 rql_status rql_host_join_run(const struct rql_host_join *join, struct rql_host_report *report, struct rql_error *err)
 {
-	struct run run = {.join = join, .status = RQL_OK, .err = err};
+	struct run run = {.join = join};
 	*report = (struct rql_host_report){0};
 	RQL_TRY(check(join, err));
 	for (uint32_t i = 0; i < join->device_count; i++) {
@@ -302,12 +384,11 @@ rql_status rql_host_join_run(const struct rql_host_join *join, struct rql_host_r
 			report->failed = join->devices[i];
 		RQL_TRY(started);
 	}
-	const uint64_t limit = limit_of(join);
-	if (!rql_host_sizes_choose(join, join->devices[0], limit, &run.sizes))
-		return limit_reached(join->devices[0], rql_host_sizes_bytes(join, join->devices[0], &run.sizes), limit, err);
+	if (!choose_sizes(join, &run.sizes))
+		return no_sizes(join, &run.sizes, &report->full, err);
 	RQL_TRY(rql_host_memory_new(join->host_limit, join->folder, join->file_limit, &run.memory, err));
 	pthread_mutex_init(&run.sink_lock, NULL);
-	pthread_mutex_init(&run.error_lock, NULL);
+	pthread_mutex_init(&run.kept_lock, NULL);
 	rql_status status = run.sizes.bits ? partition_sides(&run, report, err) : RQL_OK;
 	if (status == RQL_OK)
 		status = run_devices(&run, report, err);
@@ -317,6 +398,6 @@ rql_status rql_host_join_run(const struct rql_host_join *join, struct rql_host_r
 	rql_host_store_free(run.level.store[1]);
 	rql_host_memory_free(run.memory);
 	pthread_mutex_destroy(&run.sink_lock);
-	pthread_mutex_destroy(&run.error_lock);
+	pthread_mutex_destroy(&run.kept_lock);
 	return status;
 }

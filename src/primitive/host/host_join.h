@@ -50,6 +50,7 @@ struct rql_host_join {
 	struct rql_device *const *devices;
 	uint32_t device_count;
 	uint64_t device_limit; /* bytes of each device's memory; 0: what can be had */
+	struct rql_device *limited; /* whose room that limit is; NULL: the first one's */
 	uint64_t host_limit;   /* of partitions in the host's memory; 0: any */
 	const char *folder;    /* for what goes beyond; NULL: nothing may */
 	uint64_t file_limit;   /* bytes that may be written there; 0: any */
@@ -74,15 +75,18 @@ struct rql_host_report {
 	uint64_t rows;                                   /* of the result */
 	uint64_t partitions, passes;                     /* pairs that were joined; of partitioning on the CPU, at most */
 	uint64_t blocks, pieces, repeated;               /* of build sides; of probe sides; whose result was too large */
+	uint64_t ordered;                                /* of the build sides: in order of buckets (relation.h) */
 	struct rql_raster_points points;                 /* drawn: of all pieces; layers: of the highest stack */
 	uint64_t image_bytes, pixel_bytes;               /* drawn: of a device's images; of a pixel that holds a row */
-	struct rql_device *failed; /* after RQL_ERROR_DEVICE: whose error it is; else NULL */
+	/* Whose error RQL_ERROR_DEVICE is; of several devices, whose work the others have taken over; else NULL. */
+	struct rql_device *failed;
+	struct rql_device *full;   /* after RQL_ERROR_LIMIT: whose memory had no room to begin with; NULL: not for that */
 	/* Of the caller's clock, summed over devices: memory made, partitioning, build sides handed over, filling pieces,
 	 * waiting, taking results. */
 	double open_ns, partition_ns, build_ns, fill_ns, wait_ns, put_ns;
-	/* Of devices' clocks: all; copies of build sides, and exchanges until the next pass ends; looks for matches from the
-	 * end of the exchange beside them. The rest is partitioning. */
-	double device_ns, link_ns, match_ns;
+	/* Of devices' clocks: all; copies of build sides, and exchanges until the next pass ends; build sides put in order;
+	 * looks for matches from the end of the exchange beside them. The rest is partitioning. */
+	double device_ns, link_ns, order_ns, match_ns;
 };
 /* Pairs of partitions that the join is made of on its first device under its limit; 0: none would fit. */
 uint64_t rql_host_join_partitions(const struct rql_host_join *join);

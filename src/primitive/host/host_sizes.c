@@ -19,6 +19,7 @@ struct rql_join rql_host_relation(const struct rql_host_join *join, const struct
 	                            .has_null_key = join->has_null_key,
 	                            .null_key = join->null_key,
 	                            .capacity = sizes->out,
+	                            .ordered = sizes->ordered,
 	                            .build = {.count = sizes->build, .keys.buffer = keys},
 	                            .probe = {.count = sizes->piece, .keys.buffer = keys}};
 	const struct rql_host_layout layout = rql_host_layout_of(join, &join->build, sizes->build);
@@ -71,9 +72,9 @@ uint64_t rql_host_sizes_bytes(const struct rql_host_join *join, struct rql_devic
 	            rql_host_layout_of(join, NULL, sizes->out).bytes + RQL_HOST_COUNT_BYTES + RQL_EXCHANGE_TABLE_BYTES);
 }
 
-static struct rql_host_sizes sizes_of(const struct rql_host_join *join, uint32_t bits)
+static struct rql_host_sizes sizes_of(const struct rql_host_join *join, uint32_t bits, bool ordered)
 {
-	struct rql_host_sizes sizes = {.bits = bits, .build = (join->build.rows >> bits) + 1};
+	struct rql_host_sizes sizes = {.bits = bits, .ordered = ordered, .build = (join->build.rows >> bits) + 1};
 	if (bits)
 		sizes.build += sizes.build / SPARE + SPARE_LEAST;
 	const uint64_t probe = (join->probe.rows >> bits) + 1;
@@ -89,15 +90,26 @@ static struct rql_host_sizes sizes_of(const struct rql_host_join *join, uint32_t
 	return sizes;
 }
 
-bool rql_host_sizes_choose(const struct rql_host_join *join, struct rql_device *device, uint64_t limit,
-                           struct rql_host_sizes *out)
+/* On every device: what a join takes, and what images there are, follows from a device's limits. */
+static bool fits(const struct rql_host_join *join, uint64_t limit, const struct rql_host_sizes *sizes)
+{
+	bool fit = sizes->build <= RQL_RELATION_ROWS && sizes->out <= RQL_RELATION_ROWS;
+	for (uint32_t i = 0; i < join->device_count && fit; i++)
+		fit = rql_host_sizes_bytes(join, join->devices[i], sizes) <= limit &&
+		      (!join->drawn || has_images(join, join->devices[i], sizes));
+	return fit;
+}
+
+bool rql_host_sizes_choose(const struct rql_host_join *join, uint64_t limit, struct rql_host_sizes *out)
 {
 	uint32_t bits = join->device_count > 1 ? rql_log2_up(join->device_count) + 1 : 0;
 	for (; bits <= RQL_HOST_HASH_BITS; bits++) {
-		*out = sizes_of(join, bits);
-		const bool short_rows = out->build <= RQL_RELATION_ROWS && out->out <= RQL_RELATION_ROWS;
-		if (short_rows && rql_host_sizes_bytes(join, device, out) <= limit && (!join->drawn || has_images(join, device, out)))
-			return true;
+		/* A pass of partitions on the CPU costs more than tables that each piece makes anew. */
+		for (int ordered = !join->drawn; ordered >= 0; ordered--) {
+			*out = sizes_of(join, bits, ordered);
+			if (fits(join, limit, out))
+				return true;
+		}
 		if (out->build < BUILD_LEAST)
 			break;
 	}

@@ -131,6 +131,8 @@ static void count_times(struct rql_host_worker *w, struct rql_commands *c)
 	for (uint32_t i = 0; i < passes && i < PASSES_MOST; i++) {
 		if (strcmp(times[i].pass, "exchange") == 0 || strcmp(times[i].pass, "copy") == 0)
 			w->report.link_ns += times[i].ns;
+		else if (strcmp(times[i].pass, "join.order") == 0)
+			w->report.order_ns += times[i].ns;
 		else if (strcmp(times[i].pass, "join.probe") == 0)
 			w->report.match_ns += times[i].ns;
 	}
@@ -199,6 +201,7 @@ static rql_status partition_build(struct rql_host_worker *w, struct rql_error *e
 	const struct rql_join join = join_on(w, turn->in, turn->out, turn->count, 0);
 	struct rql_commands *c;
 	RQL_TRY(wait_for(w, turn, err));
+	w->report.ordered += rql_join_is_ordered(&join);
 	RQL_TRY(rql_commands_new(w->device, w->join->timed ? RQL_COMMANDS_TIMED : 0, &c, err));
 	return rql_host_submit(c, rql_record_join_built(c, &join, err), &turn->commands, &turn->ticket, err);
 }
@@ -210,11 +213,11 @@ static rql_status record_drawing(struct rql_host_worker *w, const struct rql_joi
                                  struct rql_error *err)
 {
 	struct rql_join all = *join;
-	const uint64_t rows[] = {join->probe.count, join->build.count};
-	for (uint32_t i = 0; i < 4; i++)
-		rql_record_fill(c, join->rows.buffer, RQL_HOST_ROWS_AT + 4 * i, 4, (uint32_t)(rows[i / 2] >> (i % 2 * 32)));
+	const struct rql_word_table rows = {.words = {join->probe.count, join->build.count}, .count = 2};
+	const struct rql_span rows_at = {join->rows.buffer, RQL_HOST_ROWS_AT};
+	RQL_TRY(rql_record_words(c, &rows, &rows_at, err));
 	all.probe.count = w->sizes.piece;
-	all.probe.found = (struct rql_span){join->rows.buffer, RQL_HOST_ROWS_AT};
+	all.probe.found = rows_at;
 	all.build.count = w->sizes.build;
 	all.build.found = (struct rql_span){join->rows.buffer, RQL_HOST_ROWS_AT + 8};
 	struct rql_raster_relation drawing = rql_host_drawing(&all);
@@ -384,6 +387,7 @@ static rql_status join_alone(struct rql_host_worker *w, const struct rql_host_sl
 			continue;
 		}
 		RQL_TRY(found > w->sizes.out ? put_heavy(w, slot, first, found, err) : put_alone(w, to, in->staging, found, err));
+		w->done += rows;
 		first += rows;
 		rows *= 2; /* a few rows with many matches do not make all parts behind them short */
 	}
@@ -413,7 +417,12 @@ static rql_status take(struct rql_host_worker *w, uint64_t s, struct rql_error *
 	if (!slot->rows)
 		return RQL_OK;
 	RQL_TRY(take_points(w, s % RQL_HOST_FLIGHT, err));
-	RQL_TRY(found > w->sizes.out ? repeat(w, s, found, err) : put(w, &slot->result, found, err));
+	if (found > w->sizes.out) {
+		RQL_TRY(repeat(w, s, found, err));
+	} else {
+		RQL_TRY(put(w, &slot->result, found, err));
+		w->done += slot->rows;
+	}
 	if (found <= w->sizes.out / 4) /* what was dense is over */
 		w->most = w->most <= w->sizes.piece / 2 ? w->most * 2 : w->sizes.piece;
 	slot->rows = 0;
@@ -521,8 +530,10 @@ rql_status rql_host_worker_join(struct rql_host_worker *w, struct rql_host_feed 
 {
 	w->report.partitions++;
 	do {
-		probe->at = 0;
+		w->block_at = build->at;
+		w->done = probe->at;
 		RQL_TRY(join_block(w, build, probe, err));
+		probe->at = 0;
 	} while (build->store && !rql_host_feed_ended(build));
 	if (build->store || build->at < w->sizes.build)
 		return RQL_OK;

@@ -95,7 +95,7 @@ uint64_t rql_raster_join_temp_bytes(const struct rql_raster_join *join);
 rql_status rql_record_raster_join(struct rql_commands *c, const struct rql_raster_join *join,
                                   struct rql_error *err) RQL_MUST_CHECK;
 
-/* All images of specifications, or none. */
+/* All images of specifications, or none. They count in the device's request_bytes until they are freed. */
 rql_status rql_raster_images_new(struct rql_device *device, const struct rql_image_spec *specs, uint32_t count,
                                  const char *what, struct rql_image **out, struct rql_error *err) RQL_MUST_CHECK;
 uint64_t rql_raster_images_bytes(const struct rql_image_spec *specs, uint32_t count);

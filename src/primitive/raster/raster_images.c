@@ -19,6 +19,8 @@ bool rql_raster_images_fit(struct rql_image *const *images, const struct rql_ima
 void rql_raster_images_free(struct rql_image **images, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
+		if (images[i])
+			atomic_fetch_sub(&images[i]->device->request_bytes, images[i]->bytes);
 		rql_image_free(images[i]);
 		images[i] = NULL;
 	}
@@ -30,9 +32,12 @@ rql_status rql_raster_images_new(struct rql_device *device, const struct rql_ima
 	rql_status status = RQL_OK;
 	for (uint32_t i = 0; i < count; i++)
 		out[i] = NULL;
-	for (uint32_t i = 0; i < count && status == RQL_OK; i++)
+	for (uint32_t i = 0; i < count && status == RQL_OK; i++) {
 		if (specs[i].width)
 			status = rql_image_new(device, &specs[i], what, &out[i], err);
+		if (out[i])
+			atomic_fetch_add(&device->request_bytes, out[i]->bytes);
+	}
 	if (status != RQL_OK)
 		rql_raster_images_free(out, count);
 	return status;
