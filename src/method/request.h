@@ -94,7 +94,7 @@ struct rql_value_pairs {
 	uint32_t columns[2], count;
 	const int64_t *values[2]; /* integers or codes; NULL: it says no such thing; not copied */
 };
-/* Values of a column for which a program is true: integers, or of DOUBLE and FLOAT their places (column/value.h). */
+/* Values of a column for which a program is true: integers, or of DOUBLE, FLOAT and UHUGEINT their places (column/value.h). */
 struct rql_value_range {
 	rql_int128 least, greatest;
 };

@@ -13,12 +13,10 @@
 
 /* ---- what there is ---- */
 
-/* Reals and integers beyond 64 bits are no keys of maps, by which rows are asked for: they are listed. No program reads
- * UHUGEINTs. */
+/* Reals and integers beyond 64 bits are no keys of maps, by which rows are asked for: they are listed. */
 static bool is_listed(const struct rql_store_column *column)
 {
-	return column->kind == RQL_STORE_REAL ||
-	       (column->kind == RQL_STORE_INTEGER && column->wide && column->type.id != RQL_TYPE_UHUGEINT);
+	return column->kind == RQL_STORE_REAL || (column->kind == RQL_STORE_INTEGER && column->wide);
 }
 
 /* The columns that are looked up. */

@@ -121,6 +121,25 @@ static uint32_t collect_keys(const struct rql_planning *p, const struct rql_meth
 	return count;
 }
 
+/* The column whose NULLs a condition drops; RQL_NONE: none. */
+static uint32_t drops_nulls_of(const struct rql_conjunct *c)
+{
+	if (c->or_null || c->test == RQL_TEST_IS_NULL)
+		return RQL_NONE;
+	if (c->test != RQL_TEST_IS_TRUE)
+		return c->index;
+	return c->list.values ? c->list.column : c->ranges.ranges && !c->ranges.nulls ? c->ranges.column : RQL_NONE;
+}
+
+/* IS NOT NULL of a column of which a condition is answered that NULL does not pass. */
+static bool is_implied(const struct rql_request *request, const bool *exact, const struct rql_conjunct *c)
+{
+	bool some = false;
+	for (uint32_t i = 0; i < request->conjunct_count && c->test == RQL_TEST_IS_NOT_NULL; i++)
+		some |= exact[i] && drops_nulls_of(&request->conjuncts[i]) == c->index;
+	return some;
+}
+
 /* The request without the conjuncts that are answered. */
 static void leave_rest(const struct rql_request *request, const bool *exact, struct rql_conjunct *rest,
                        struct rql_request *out)
@@ -130,7 +149,7 @@ static void leave_rest(const struct rql_request *request, const bool *exact, str
 	out->conjunct_count = 0;
 	out->sample = NULL; /* it has other steps */
 	for (uint32_t c = 0; c < request->conjunct_count; c++)
-		if (!exact[c])
+		if (!exact[c] && !is_implied(request, exact, &request->conjuncts[c]))
 			rest[out->conjunct_count++] = request->conjuncts[c];
 }
 

@@ -105,9 +105,15 @@ static bool compile_column(void *state, const struct rql_expr *e, struct rql_com
 		return true;
 	}
 	spec.bounds = (struct rql_bounds){stored->least, stored->greatest};
-	if (!rql_lane_kind_of(stored->type, spec.bounds, &spec.kind))
+	const bool bits = stored->type.id == RQL_TYPE_UHUGEINT;
+	if (bits) {
+		spec.type = rql_type_simple(RQL_TYPE_HUGEINT);
+		if (stored->wide)
+			spec.bounds = (struct rql_bounds){1, 0};
+	}
+	if (!rql_lane_kind_of(spec.type, spec.bounds, &spec.kind))
 		return false;
-	*out = (struct rql_compile_column){.input = spec, .span = rql_scan_span(stored)};
+	*out = (struct rql_compile_column){.input = spec, .span = rql_scan_span(stored), .bits = bits};
 	return true;
 }
 

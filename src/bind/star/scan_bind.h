@@ -63,7 +63,7 @@ uint32_t rql_scan_find_column(const struct rql_store_snapshot *snapshot, const u
 /* The only COLUMN that e reads, when it reads no REF; NULL: none, or several. */
 const struct rql_expr *rql_scan_only_column(const struct rql_expr *e);
 /* For which values of its only column, an integer or real one, a condition is true; out stays where that is not found. */
-void rql_scan_true_ranges(struct rql_arena *arena, const struct rql_expr *e, uint32_t column, bool real,
+void rql_scan_true_ranges(struct rql_arena *arena, const struct rql_expr *e, uint32_t column, rql_type_id type,
                           struct rql_value_ranges *out);
 /* e with its only COLUMN as REF 0, for codes.h. NULL: out of memory. */
 struct rql_expr *rql_scan_over_ref(struct rql_arena *arena, const struct rql_expr *e);

@@ -420,9 +420,7 @@ static rql_status bind_conjunct(struct rql_scan_binding *b, const struct rql_exp
 		return RQL_OK;
 	RQL_TRY(test_program(b, e));
 	const struct rql_store_column *stored = &b->snapshot->columns[column];
-	const bool real = stored->kind == RQL_STORE_REAL;
-	if (real || is_integral(stored))
-		rql_scan_true_ranges(b->arena, e, column, real, &b->conjuncts[b->conjunct_count - 1].ranges);
+	rql_scan_true_ranges(b->arena, e, column, stored->type.id, &b->conjuncts[b->conjunct_count - 1].ranges);
 	bool list = e->kind == RQL_EXPR_IN && e->children[0]->kind == RQL_EXPR_COLUMN;
 	return list && is_integral(stored) && !stored->wide ? list_values(b, e, column) : RQL_OK;
 }

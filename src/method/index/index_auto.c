@@ -7,12 +7,16 @@
  * most: less than the two others together. */
 #define DENSE 3u
 
-/* Descriptors say enough; NULL's code counts as one more. */
+/* Descriptors say enough; NULL's code counts as one more. Places are dense. */
 static bool is_dense(const struct rql_store_segment *segment, const struct rql_index_of *of)
 {
 	rql_int128 least, greatest;
+	struct rql_index_key key;
 	if (of->more_count)
 		return false;
+	rql_index_key_make(segment, of, &key);
+	if (key.placed)
+		return true;
 	const uint64_t rows = rql_index_segment_bounds(segment, of->column, &least, &greatest);
 	return ((rql_uint128)greatest - (rql_uint128)least) / DENSE < rows || !rows;
 }

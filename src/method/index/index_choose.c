@@ -36,7 +36,7 @@ bool rql_index_is_exact(const struct rql_request *request)
 {
 	const struct rql_conjunct *c = request->conjuncts;
 	const uint32_t column = c->pairs.values[0] ? RQL_NONE : rql_index_test_column(request->snapshot, c);
-	bool exact = request->conjunct_count == 1 && column != RQL_NONE && !request->snapshot->columns[column].wide;
+	bool exact = request->conjunct_count == 1 && column != RQL_NONE;
 	for (uint32_t i = 0; i < request->index_count && exact; i++)
 		exact = !request->indexes[i].more_count || request->indexes[i].column != column;
 	return exact;

@@ -10,6 +10,7 @@
 
 struct rql_index_run {
 	struct rql_placement placement; /* first */
+	struct rql_mem mem;             /* of the key's values */
 	struct rql_index_key key;
 	struct rql_index_map map;       /* rows: of the segment, counted as if all its blocks were full */
 };
@@ -32,6 +33,17 @@ bool rql_index_run_there(const struct rql_store_segment *segment, const struct r
 rql_status rql_index_run_get(const struct rql_store_snapshot *snapshot, uint32_t segment,
                              const struct rql_index_of *of, struct rql_device *cpu, struct rql_progress *progress,
                              struct rql_index_run **out, struct rql_error *err) RQL_MUST_CHECK;
+/* index_places.c, of a run whose key is placed: makes its values, and the segment's pairs, ascending, for which there is
+ * room. */
+rql_status rql_index_places_make(const struct rql_store_segment *segment, const struct rql_device *cpu,
+                                 struct rql_progress *progress, struct rql_index_run *run, struct rql_index_pair *pairs,
+                                 uint32_t *count, struct rql_error *err) RQL_MUST_CHECK;
+/* The key of a run that outlives it: its values lie in `mem`. */
+rql_status rql_index_places_copy(const struct rql_index_key *from, struct rql_mem *mem, struct rql_index_key *out,
+                                 struct rql_error *err) RQL_MUST_CHECK;
+/* NULL: a key that was read may be looked up; greatest: of its map. */
+const char *rql_index_places_check(const struct rql_index_key *key, uint64_t greatest);
+
 /* The rows whose first `count` key columns lie in these ranges (rql_index_key_range), as rql_index_map_find. */
 uint32_t rql_index_run_find(const struct rql_index_run *run, const struct rql_store_segment *segment,
                             const struct rql_index_range *sought, uint32_t count, const uint32_t **rows);

@@ -74,7 +74,7 @@ static rql_status take_codes(const struct rql_store_column *column, const uint64
 /* A value of the column as they are compared here. */
 static rql_int128 value_of(const struct rql_store_column *column, rql_int128 value)
 {
-	return rql_index_is_lowered(column->kind, column->type) ? rql_index_lowered(value) : value;
+	return rql_index_is_lowered(column->kind, column->type) ? rql_uhugeint_place(value) : value;
 }
 
 static bool is_wide(const struct rql_store_column *column)
