@@ -400,6 +400,7 @@ static rql_status bind_conjunct(struct rql_scan_binding *b, const struct rql_exp
 	uint32_t column = only ? rql_scan_find_column(b->snapshot, b->column_ids, only) : RQL_NONE;
 	if (column == RQL_NONE)
 		return test_program(b, e);
+	rql_scan_note_part(b, e, column);
 	if (b->snapshot->columns[column].kind == RQL_STORE_CODED) {
 		struct rql_error why = {0}, *err = b->err;
 		b->err = &why;
@@ -480,5 +481,5 @@ rql_status rql_scan_bind_conjuncts(struct rql_scan_binding *b)
 			RQL_TRY(finish_days(b, &b->days[i]));
 	for (uint32_t s = 0; s < b->star->subtree_count; s++)
 		RQL_TRY(bind_nulls(b, s));
-	return RQL_OK;
+	return rql_scan_finish_tuples(b);
 }

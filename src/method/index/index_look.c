@@ -1,28 +1,29 @@
 /* A run of look-ups: values of the covered conditions looked up, the others tested where something was found. */
 #include <math.h>
 #include <string.h>
+#include "column/dict.h"
 #include "method/index/index_look.h"
 #include "util/simd.h"
 
 #define WORDS RQL_ROWS_BLOCK_WORDS
 
-uint32_t rql_index_look_ups(const struct rql_index_test *tests, const uint32_t *order, uint32_t count, uint32_t pair)
+uint32_t rql_index_look_ups(const struct rql_index_test *tests, const uint32_t *order, uint32_t count, uint32_t tuple)
 {
-	for (uint32_t c = 0; c < count && pair; c++)
-		if (tests[order ? order[c] : c].pair == pair)
-			return tests[order ? order[c] : c].paired_count;
+	for (uint32_t c = 0; c < count && tuple; c++)
+		if (tests[order ? order[c] : c].tuple == tuple)
+			return tests[order ? order[c] : c].tuple_count;
 	return tests[order ? order[count - 1] : count - 1].count;
 }
 
-void rql_index_sought(const struct rql_index_test *tests, const uint32_t *order, uint32_t count, uint32_t pair, uint32_t i,
+void rql_index_sought(const struct rql_index_test *tests, const uint32_t *order, uint32_t count, uint32_t tuple, uint32_t i,
                       struct rql_index_range *out)
 {
 	for (uint32_t c = 0; c < count; c++) {
 		const struct rql_index_test *test = &tests[order ? order[c] : c];
-		if (pair && test->pair == pair)
-			out[c] = (struct rql_index_range){test->paired[i], test->paired[i]};
+		if (tuple && test->tuple == tuple)
+			out[c] = (struct rql_index_range){test->part[i], test->part[i]};
 		else
-			out[c] = test->ranges[!pair && c + 1 == count ? i : 0];
+			out[c] = test->ranges[!tuple && c + 1 == count ? i : 0];
 	}
 }
 
@@ -49,10 +50,10 @@ static void find_rows(struct running *r, uint32_t s,
 	const struct rql_store_segment *segment = &r->p->snapshot->segments[s];
 	const uint32_t covered = r->p->covered;
 	struct rql_index_range ranges[RQL_INDEX_COLUMNS_MOST];
-	const uint32_t look_ups = rql_index_look_ups(r->tests, NULL, covered, r->p->pair);
+	const uint32_t look_ups = rql_index_look_ups(r->tests, NULL, covered, r->p->tuple);
 	for (uint32_t i = 0; i < look_ups; i++) {
 		const uint32_t *rows = NULL;
-		rql_index_sought(r->tests, NULL, covered, r->p->pair, i, ranges);
+		rql_index_sought(r->tests, NULL, covered, r->p->tuple, i, ranges);
 		uint32_t count = rql_index_run_find(r->runs[s], segment, ranges, covered, &rows);
 		each(r, segment->first_block, rows, count);
 	}
@@ -169,30 +170,13 @@ static rql_status look_up(struct running *r, struct rql_arena *arena, struct rql
 #define POINT_ROWS_MOST 4096.0
 #define POINT_ROWS_TIMES 4.0
 
-/* The code of a value among those of a dictionary, which ascend; false: it is none of them. */
-static bool code_of(const struct rql_dimension *d, const struct rql_value *value, rql_int128 *out)
-{
-	uint32_t low = 0, high = d->count - d->has_null;
-	while (low < high) {
-		const uint32_t middle = low + (high - low) / 2;
-		const struct rql_value there = rql_column_get(&d->values, middle);
-		const int order = rql_value_compare(&there, value);
-		if (order == 0) {
-			*out = middle;
-			return true;
-		}
-		low = order < 0 ? middle + 1 : low;
-		high = order < 0 ? high : middle;
-	}
-	return false;
-}
-
 /* As it is stored, and reals in their order. */
 struct rql_index_range rql_index_point_range(const struct rql_store_column *column, const struct rql_value *value)
 {
 	rql_int128 sought = column->kind == RQL_STORE_REAL ? rql_index_of_real(value->real) : value->integer;
-	const bool there = column->kind != RQL_STORE_CODED || code_of(column->dimension, value, &sought);
-	return there ? (struct rql_index_range){sought, sought} : (struct rql_index_range){1, 0};
+	if (column->kind == RQL_STORE_CODED)
+		sought = rql_dimension_find_value(column->dimension, value);
+	return column->kind != RQL_STORE_CODED || sought != RQL_DICT_NO_CODE ? (struct rql_index_range){sought, sought} : (struct rql_index_range){1, 0};
 }
 
 /* The tests with these values for the points; the prepared ones stay as they are. */
