@@ -48,6 +48,27 @@ struct rql_index_of rql_index_auto(const struct rql_store_segment *segment, cons
 	return as;
 }
 
+rql_status rql_index_runs_take(const struct rql_store_snapshot *snapshot, const struct rql_index_of *of, bool points,
+                               const struct rql_device *cpu, struct rql_arena *arena, struct rql_placement **out,
+                               struct rql_error *err)
+{
+	const enum rql_index_form tried[] = {of->form == RQL_INDEX_AUTO ? RQL_INDEX_DIRECT : of->form,
+	                                     points ? RQL_INDEX_HASH : RQL_INDEX_SORTED, RQL_INDEX_SORTED};
+	const uint32_t each = of->form != RQL_INDEX_AUTO ? 1 : points ? 3 : 2;
+	struct rql_place *at = RQL_NEW_ARRAY(arena, struct rql_place, (size_t)snapshot->segment_count * each + 1);
+	char key[RQL_INDEX_KEY_BYTES];
+	if (!at)
+		return rql_error_memory(err, (size_t)snapshot->segment_count * each * sizeof(*at), "a look-up");
+	for (uint32_t s = 0; s < snapshot->segment_count; s++)
+		for (uint32_t f = 0; f < each; f++) {
+			struct rql_index_of as = *of;
+			as.form = tried[f];
+			at[s * each + f] = rql_index_place_of(&snapshot->segments[s], &as, key); /* one key for all */
+		}
+	rql_placements_take(at, each, snapshot->segment_count, cpu, out);
+	return RQL_OK;
+}
+
 /* ---- ahead of the first query ---- */
 static rql_status place(const struct rql_store_snapshot *snapshot, uint32_t segment, const struct rql_index_of *of,
                         struct rql_device *cpu, struct rql_progress *progress, struct rql_error *err)

@@ -158,3 +158,11 @@ uint32_t rql_index_run_find(const struct rql_index_run *run, const struct rql_st
 	           ? rql_index_map_find(&run->map, least, greatest, rows)
 	           : 0;
 }
+
+void rql_index_run_fetch(const struct rql_index_run *run, const struct rql_store_segment *segment,
+                         const struct rql_index_range *sought, uint32_t count)
+{
+	uint64_t least, greatest;
+	if (rql_index_key_range(&run->key, segment, sought, count, &least, &greatest))
+		rql_index_map_fetch(&run->map, least);
+}
