@@ -68,21 +68,11 @@ struct sides {
 	struct side side[2 * KINDS];
 };
 
-/* Is it a name of the list? NULL has all. */
-static bool is_listed(const char *list, const char *name)
-{
-	const size_t length = strlen(name);
-	bool found = !list;
-	for (const char *at = list; at && *at && !found; at += strcspn(at, ","), at += *at == ',')
-		found = strncmp(at, name, length) == 0 && (at[length] == ',' || !at[length]);
-	return found;
-}
-
 static void choose_sides(const struct options *o, struct sides *out)
 {
 	out->count = 0;
 	for (size_t k = 0; k < KINDS; k++) {
-		if (!is_listed(o->index, kinds[k].name))
+		if (o->index && !rql_args_listed(o->index, kinds[k].name))
 			continue;
 		out->side[out->count++] = kinds[k];
 		if (!o->device || !kinds[k].method)
