@@ -205,7 +205,8 @@ struct rql_index_range rql_index_point_range(const struct rql_store_column *colu
 	rql_int128 sought = column->kind == RQL_STORE_REAL ? rql_index_of_real(value->real) : value->integer;
 	if (column->kind == RQL_STORE_CODED)
 		sought = rql_dimension_find_value(column->dimension, value);
-	return column->kind != RQL_STORE_CODED || sought != RQL_DICT_NO_CODE ? (struct rql_index_range){sought, sought} : (struct rql_index_range){1, 0};
+	const bool there = column->kind != RQL_STORE_CODED || sought != RQL_DICT_NO_CODE;
+	return there ? (struct rql_index_range){sought, sought} : (struct rql_index_range){1, 0};
 }
 
 /* The tests with these values for the points; the prepared ones stay as they are. */
