@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* What follows --name (one dash also does, as in the shell), or NULL when the argument is another. */
 static const char *after_name(const struct rql_args *args, const char *name)
@@ -89,4 +90,15 @@ void rql_args_benchmark(struct rql_args *args, const char **benchmark)
 		rql_args_error(args, "one benchmark at a time: %s", argument);
 	else
 		*benchmark = argument;
+}
+
+bool rql_args_listed(const char *list, const char *name)
+{
+	size_t length = strlen(name);
+	for (const char *at = list; at; at = strchr(at, ',')) {
+		at += *at == ',';
+		if (!strncasecmp(at, name, length) && (at[length] == ',' || !at[length]))
+			return true;
+	}
+	return false;
 }

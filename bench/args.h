@@ -17,6 +17,8 @@ struct rql_args {
 bool rql_args_flag(struct rql_args *args, const char *name);
 /* Is it --name with a value? Then *value is set; a missing value is an error (true, *value NULL). */
 bool rql_args_value(struct rql_args *args, const char *name, const char **value);
+/* Is name one of the list "q1,q7"? */
+bool rql_args_listed(const char *list, const char *name);
 /* Takes the argument as the benchmark's name; an unknown option and a second name are errors. */
 void rql_args_benchmark(struct rql_args *args, const char **benchmark);
 /* Prints "rayql gen: ..." and where to find help; sets failed. */

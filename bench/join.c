@@ -29,10 +29,12 @@ static const char help[] =
 	"the same text again.\n"
 	"\n"
 	"  --sizes BxP,...     rows of build and of probe (default 1000000x10000000)\n"
-	"  --index NAME        auto, sorted, btree or hash (default auto)\n"
+	"  --index NAME        auto, sorted, btree or hash (default auto); none: columns alone\n"
+	"  --queries Q,...     only these: sum,group\n"
 	"  --runs N            of each, 1 to 1000 (default 5)\n"
 	"  --threads T         threads of both engines (default: all CPUs)\n"
-	"  --device NAME       cpu, vulkan:0 and so on (default auto: any); a GPU looks up by its compute unit\n"
+	"  --device NAME       cpu, vulkan:0 and so on (default auto: any); a GPU looks up by its compute unit. Its device time\n"
+	"                      of warm texts is measured in more runs, as is whether rows are joined before they are grouped\n"
 	"  --force             RayQL also where DuckDB looks cheaper\n"
 	"  --json FILE         write all figures\n"
 	"  --help              this text\n";
@@ -67,16 +69,18 @@ struct size {
 struct options {
 	struct size sizes[SIZES];
 	uint32_t size_count;
-	const char *index, *device; /* device NULL: any */
+	const char *index, *device, *queries; /* device NULL: any; queries NULL: all */
 	int64_t runs, threads;
 	bool force;
 	const char *json;
 };
 
 struct measured {
-	struct rql_samples first, fresh, warm, host;
+	struct rql_samples first, fresh, warm, host, device;
 	char method[24], reason[256], first_method[24], first_reason[256];
+	bool asked;     /* of --queries */
 	bool looked_up; /* rows by an index, of either side */
+	bool joined;    /* pairs are made, which what is above reads; else nothing is but its result */
 	bool same;
 };
 
@@ -176,11 +180,30 @@ static rql_status note_index(struct run *r, const struct rql_suite_query *q, str
 	double ms;
 	rql_strbuf_printf(&sql, "EXPLAIN SELECT %s %s", q->select, q->rest);
 	rql_status status = rql_client_time(r->con, rql_strbuf_text(&sql), &ms, &text, NULL, err);
-	if (status == RQL_OK)
-		m->looked_up = strstr(rql_strbuf_text(&text), "under rows of index") || strstr(rql_strbuf_text(&text), "under index");
+	if (status == RQL_OK) {
+		const char *plan = rql_strbuf_text(&text);
+		m->looked_up = strstr(plan, "under rows of index") || strstr(plan, "under index");
+		m->joined = strstr(plan, " on the device, keys need not be unique") || strstr(plan, "RayQL inner join");
+	}
 	rql_strbuf_free(&sql);
 	rql_strbuf_free(&text);
 	return status;
+}
+
+/* Runs of their own: to read a device's clock slows them. */
+static rql_status time_device(struct run *r, const struct rql_suite_query *q, struct measured *m, struct rql_error *err)
+{
+	struct rql_samples unused = {0};
+	rayql_query_info info = {.size = sizeof info};
+	RQL_TRY(rql_client_run(r->con, err, "SET rayql_device_timing = on"));
+	rql_status status = time_text(r, q, false, &unused, err);
+	for (int64_t i = 0; i < r->options->runs && status == RQL_OK; i++) {
+		status = time_text(r, q, false, &unused, err);
+		if (status == RQL_OK && rayql_last_query(r->con, &info) == RAYQL_OK)
+			rql_samples_add(&m->device, info.device_ms);
+	}
+	RQL_TRY(status);
+	return rql_client_run(r->con, err, "SET rayql_device_timing = off");
 }
 
 static rql_status time_rayql(struct run *r, const struct rql_suite_query *q, struct measured *m, struct rql_error *err)
@@ -194,6 +217,8 @@ static rql_status time_rayql(struct run *r, const struct rql_suite_query *q, str
 	for (int64_t i = 0; i < r->options->runs; i++)
 		RQL_TRY(time_text(r, q, false, &m->warm, err));
 	note_method(r, m->method, m->reason);
+	if (r->options->device)
+		RQL_TRY(time_device(r, q, m, err));
 	return note_index(r, q, m, err);
 }
 
@@ -225,13 +250,22 @@ static rql_status check(struct run *r, const struct rql_suite_query *q, struct m
 	return status;
 }
 
+/* Without indexes the columns alone. */
+static enum structures structures_of(const struct run *r)
+{
+	return strcmp(r->options->index, "none") == 0 ? INDEXES : STRUCTURES;
+}
+
 static rql_status measure(struct run *r, struct rql_error *err)
 {
 	RQL_TRY(load(r, err));
-	for (enum structures s = 0; s < STRUCTURES; s++) {
+	for (enum structures s = 0; s < structures_of(r); s++) {
 		RQL_TRY(make_structures(r, s, err));
 		for (uint32_t i = 0; i < QUERIES; i++) {
 			struct measured *m = &r->measured[s][i];
+			m->asked = !r->options->queries || rql_args_listed(r->options->queries, queries[i].name);
+			if (!m->asked)
+				continue;
 			RQL_TRY(rql_client_methods(r->con, true, err));
 			RQL_TRY(time_rayql(r, &queries[i], m, err));
 			RQL_TRY(check(r, &queries[i], m, err));
@@ -251,30 +285,35 @@ static double median(const struct rql_samples *s)
 static double mean_ratio(const struct run *r, enum structures s, size_t of)
 {
 	double ratios[QUERIES];
+	uint32_t count = 0;
 	for (uint32_t i = 0; i < QUERIES; i++) {
 		const struct measured *m = &r->measured[s][i];
-		ratios[i] = median(&m->host) / median((const struct rql_samples *)((const char *)m + of));
+		if (m->asked)
+			ratios[count++] = median(&m->host) / median((const struct rql_samples *)((const char *)m + of));
 	}
-	return rql_geometric_mean(ratios, QUERIES);
+	return rql_geometric_mean(ratios, count);
 }
 
 static void print_run(const struct run *r)
 {
 	printf("\nbuild %lld x probe %lld rows, ms from SQL to rows, medians of %lld; index: %s\n",
 	       (long long)r->size.build, (long long)r->size.probe, (long long)r->options->runs, r->options->index);
-	for (enum structures s = 0; s < STRUCTURES; s++) {
+	for (enum structures s = 0; s < structures_of(r); s++) {
 		printf("\n%s: made in %.0f ms, all structures %.1f MB\n", structure_names[s], r->build_ms[s], r->bytes[s] / 1e6);
-		printf("query       first      new     warm   DuckDB  times: first  warm  by\n");
+		printf("query       first      new     warm   device   DuckDB  times: first  warm  by\n");
 		for (uint32_t i = 0; i < QUERIES; i++) {
 			const struct measured *m = &r->measured[s][i];
 			const double host = median(&m->host);
 			const bool other = strcmp(m->method, m->first_method) != 0;
-			printf("%-8s %8.2f %8.2f %8.2f %8.2f %13.2f %5.2f  %s%s%s%s%s\n", queries[i].name, median(&m->first),
-			       median(&m->fresh), median(&m->warm), host, host / median(&m->first), host / median(&m->warm), m->method,
-			       m->looked_up ? ", index" : "", other ? ", first: " : "", other ? m->first_method : "",
+			if (!m->asked)
+				continue;
+			printf("%-8s %8.2f %8.2f %8.2f %8.2f %8.2f %13.2f %5.2f  %s%s%s%s%s%s\n", queries[i].name, median(&m->first),
+			       median(&m->fresh), median(&m->warm), m->device.count ? median(&m->device) : 0, host,
+			       host / median(&m->first), host / median(&m->warm), m->method, m->looked_up ? ", index" : "",
+			       m->joined ? ", joined" : "", other ? ", first: " : "", other ? m->first_method : "",
 			       m->same ? "" : "  WRONG");
 		}
-		printf("%-44s %13.2f %5.2f\n", "times as fast as DuckDB, geometric mean",
+		printf("%-53s %13.2f %5.2f\n", "times as fast as DuckDB, geometric mean",
 		       mean_ratio(r, s, offsetof(struct measured, first)), mean_ratio(r, s, offsetof(struct measured, warm)));
 	}
 }
@@ -288,11 +327,14 @@ static void put_measured(struct rql_strbuf *out, const struct measured *m, const
 	rql_json_number(out, "new_ms", median(&m->fresh));
 	rql_json_number(out, "warm_ms", median(&m->warm));
 	rql_json_number(out, "host_ms", median(&m->host));
+	if (m->device.count)
+		rql_json_number(out, "device_ms", median(&m->device));
 	rql_json_string(out, "method", m->method);
 	rql_json_string(out, "reason", m->reason);
 	rql_json_string(out, "first_method", m->first_method);
 	rql_json_string(out, "first_reason", m->first_reason);
 	rql_json_bool(out, "looked_up", m->looked_up);
+	rql_json_bool(out, "joined", m->joined);
 	rql_json_bool(out, "same", m->same);
 	rql_strbuf_put(out, "}");
 }
@@ -303,14 +345,20 @@ static void put_run(struct rql_strbuf *out, const struct run *r)
 	rql_json_count(out, "build_rows", (uint64_t)r->size.build);
 	rql_json_count(out, "probe_rows", (uint64_t)r->size.probe);
 	rql_json_number(out, "columns_build_ms", r->build_ms[COLUMNS]);
-	rql_json_number(out, "index_build_ms", r->build_ms[INDEXES]);
 	rql_json_number(out, "columns_bytes", r->bytes[COLUMNS]);
-	rql_json_number(out, "index_bytes", r->bytes[INDEXES] - r->bytes[COLUMNS]);
+	if (structures_of(r) == STRUCTURES) {
+		rql_json_number(out, "index_build_ms", r->build_ms[INDEXES]);
+		rql_json_number(out, "index_bytes", r->bytes[INDEXES] - r->bytes[COLUMNS]);
+	}
 	rql_json_key(out, "queries");
 	rql_strbuf_put(out, "[");
+	bool some = false;
 	for (uint32_t i = 0; i < STRUCTURES * QUERIES; i++) {
 		const uint32_t s = i / QUERIES, q = i % QUERIES;
-		rql_strbuf_put(out, i ? ",\n" : "\n");
+		if (!r->measured[s][q].asked)
+			continue;
+		rql_strbuf_put(out, some ? ",\n" : "\n");
+		some = true;
 		put_measured(out, &r->measured[s][q], structure_names[s], queries[q].name);
 	}
 	rql_strbuf_put(out, "]}");
@@ -378,15 +426,24 @@ static void parse_sizes(struct rql_args *args, const char *value, struct options
 	}
 }
 
+static void check_queries(struct rql_args *args, const char *list)
+{
+	bool some = !list;
+	for (uint32_t i = 0; i < QUERIES && !some; i++)
+		some = rql_args_listed(list, queries[i].name);
+	if (!some)
+		rql_args_error(args, "--queries %s: it has no query of sum, half, filter, few, group, left, semi, in, range, rows", list);
+}
+
 static void parse_index(struct rql_args *args, const char *value, struct options *o)
 {
-	static const char *const names[] = {"auto", "sorted", "btree", "hash"};
+	static const char *const names[] = {"auto", "sorted", "btree", "hash", "none"};
 	o->index = NULL;
 	for (uint32_t i = 0; i < sizeof names / sizeof *names; i++)
 		if (value && !strcmp(value, names[i]))
 			o->index = names[i];
 	if (value && !o->index)
-		rql_args_error(args, "--index %s: auto, sorted, btree or hash", value);
+		rql_args_error(args, "--index %s: auto, sorted, btree, hash or none", value);
 }
 
 static bool parse(struct rql_args *args, struct options *o, bool *want_help)
@@ -401,7 +458,7 @@ static bool parse(struct rql_args *args, struct options *o, bool *want_help)
 			parse_sizes(args, value, o);
 		else if (rql_args_value(args, "index", &value))
 			parse_index(args, value, o);
-		else if (rql_args_value(args, "device", &o->device))
+		else if (rql_args_value(args, "device", &o->device) || rql_args_value(args, "queries", &o->queries))
 			continue;
 		else if (rql_args_value(args, "runs", &value))
 			rql_args_integer(args, "runs", value, 1, RQL_SAMPLES_MAX, &o->runs);
@@ -410,6 +467,7 @@ static bool parse(struct rql_args *args, struct options *o, bool *want_help)
 		else if (!rql_args_value(args, "json", &o->json))
 			rql_args_error(args, "there is no option %s", args->argv[args->at]);
 	}
+	check_queries(args, o->queries);
 	return !args->failed;
 }
 

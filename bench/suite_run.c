@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "answer.h"
+#include "args.h"
 #include "machine.h"
 #include "ssb_data.h"
 #include "stats.h"
@@ -326,24 +327,12 @@ static rql_status measure_query(struct bench *b, struct rql_suite_result *r)
 	return status;
 }
 
-/* Is name one of the list "q1,q7"? */
-static bool is_listed(const char *list, const char *name)
-{
-	size_t length = strlen(name);
-	for (const char *at = list; at; at = strchr(at, ',')) {
-		at += *at == ',';
-		if (!strncasecmp(at, name, length) && (at[length] == ',' || !at[length]))
-			return true;
-	}
-	return false;
-}
-
 static rql_status run_queries(struct bench *b)
 {
 	for (uint32_t i = 0; i < b->suite->query_count; i++) {
 		struct rql_suite_result *r = &b->run->results[i];
 		const struct rql_suite_query *query = &b->suite->queries[i];
-		if (b->options->only && !is_listed(b->options->only, query->name))
+		if (b->options->only && !rql_args_listed(b->options->only, query->name))
 			continue;
 		r->query = query;
 		r->sized = rql_suite_sized(b->suite, query, b->run->size, &r->rest);

@@ -52,5 +52,7 @@ rql_status rql_dict_merge(const struct rql_dict_merge *merge, uint32_t **remaps,
                           struct rql_error *err) RQL_MUST_CHECK;
 /* The code in a dimension of the value in row `row` of column (of the same type); RQL_DICT_NO_CODE: it has none. */
 uint32_t rql_dimension_find(const struct rql_dimension *dimension, const struct rql_column *column, uint64_t row);
+/* ... of a value that is not NULL. */
+uint32_t rql_dimension_find_value(const struct rql_dimension *dimension, const struct rql_value *value);
 
 #endif

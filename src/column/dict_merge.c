@@ -332,3 +332,18 @@ uint32_t rql_dimension_find(const struct rql_dimension *dimension, const struct 
 		low < dimension->count - dimension->has_null && rql_column_compare(&dimension->values, low, column, row) == 0;
 	return found ? low : RQL_DICT_NO_CODE;
 }
+
+uint32_t rql_dimension_find_value(const struct rql_dimension *dimension, const struct rql_value *value)
+{
+	uint32_t low = 0, high = dimension->count - dimension->has_null;
+	while (low < high) {
+		const uint32_t middle = low + (high - low) / 2;
+		const struct rql_value there = rql_column_get(&dimension->values, middle);
+		const int order = rql_value_compare(&there, value);
+		if (order == 0)
+			return middle;
+		low = order < 0 ? middle + 1 : low;
+		high = order < 0 ? high : middle;
+	}
+	return RQL_DICT_NO_CODE;
+}

@@ -55,6 +55,11 @@ static inline double rql_real_at(uint64_t place)
 	memcpy(&value, &bits, sizeof value);
 	return value;
 }
+/* The bits of a UHUGEINT as a number with a sign, in the order of such values: each is 2^127 less. */
+static inline rql_int128 rql_uhugeint_place(rql_int128 bits)
+{
+	return (rql_int128)((rql_uint128)bits ^ (rql_uint128)1 << 127);
+}
 /* Reals as group keys: codes that ascend as the host orders the values and tell apart what it prints apart. -0.0 is just
  * below 0.0, and the NaN with a sign just above the one without: of two that the host calls equal, rql_real_code_same is
  * one. */

@@ -249,20 +249,50 @@ rql_status rql_placement_get(const struct rql_place *at, struct rql_device *devi
 	return status;
 }
 
-void rql_placement_release(struct rql_placement *placement)
+void rql_placements_take(const struct rql_place *at, uint32_t each, uint32_t count, const struct rql_device *device,
+                         struct rql_placement **out)
 {
-	struct rql_placed *doomed = NULL;
-	if (!placement)
-		return;
+	const uint64_t now = rql_now_ns();
 	pthread_mutex_lock(&lock);
-	struct rql_placed *p = placement->placed;
+	for (uint32_t i = 0; i < count; i++) {
+		struct rql_placed *p = NULL;
+		for (uint32_t k = 0; k < each && !(p && p->state == PLACED); k++)
+			p = find(&at[i * each + k], device);
+		const bool there = p && p->state == PLACED;
+		out[i] = there ? p->placement : NULL;
+		if (!there)
+			continue;
+		if (p->references++ == 0 && !p->place.kept)
+			remove_idle(p);
+		p->wanted_ns = p->wanted_ns > now ? p->wanted_ns : now;
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+static void give_up(struct rql_placed *p, struct rql_placed **doomed)
+{
 	if (--p->references == 0 && !p->place.owner) {
 		take_out(p);
-		doom(p, &doomed);
+		doom(p, doomed);
 	} else if (p->references == 0 && !p->place.kept) {
 		add_idle(p);
 	}
+}
+
+void rql_placements_release(struct rql_placement *const *list, uint32_t count)
+{
+	struct rql_placed *doomed = NULL;
+	pthread_mutex_lock(&lock);
+	for (uint32_t i = 0; i < count; i++)
+		if (list[i])
+			give_up(list[i]->placed, &doomed);
 	unlock(doomed);
+}
+
+void rql_placement_release(struct rql_placement *placement)
+{
+	if (placement)
+		rql_placements_release(&placement, 1);
 }
 
 bool rql_placement_there(const struct rql_place *at, const struct rql_device *device, const char **failure)

@@ -37,6 +37,11 @@ typedef rql_status rql_placement_make(const struct rql_place *at, struct rql_dev
 rql_status rql_placement_get(const struct rql_place *at, struct rql_device *device, rql_placement_make *make,
                              void *state, struct rql_placement **out, struct rql_error *err) RQL_MUST_CHECK;
 void rql_placement_release(struct rql_placement *placement); /* NULL accepted */
+/* Of each of `count` groups of `each` places the first that is there, with one more reference; NULL: none is. All of
+ * them at once, for who reads many: what a point asks of a large table is little beside a lock for each. */
+void rql_placements_take(const struct rql_place *at, uint32_t each, uint32_t count, const struct rql_device *device,
+                         struct rql_placement **out);
+void rql_placements_release(struct rql_placement *const *list, uint32_t count); /* NULLs among them accepted */
 /* Is it there, so that a price need not hold its making? A movable one that is on its way is, too, and wanted as of now
  * (rql_placements_evict). *failure (which may be NULL): the remembered error's message, or NULL; it lives as the owner
  * does. */

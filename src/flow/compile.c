@@ -115,6 +115,8 @@ static rql_value_number column_value(struct compiler *c, const struct rql_expr *
 	rql_value_number v;
 	if (!c->ctx->column(c->ctx->state, e, &column))
 		return unsupported(c, "a column that is not there:", e->alias);
+	if (column.bits)
+		return unsupported(c, "the number in a UHUGEINT column:", e->alias);
 	if (!column.coded)
 		return rql_build_input(c->b, &column.input);
 	if (c->depth > 1 && by_table(c, e, &v))
@@ -172,6 +174,27 @@ static rql_value_number coalesce_from(struct compiler *c, const struct rql_expr 
 }
 
 /* ---- comparisons ---- */
+static struct rql_value as_bits(struct rql_value value)
+{
+	value.type = value.type.id == RQL_TYPE_UHUGEINT ? rql_type_simple(RQL_TYPE_HUGEINT) : value.type;
+	return value;
+}
+
+/* What is only tested for being the same: UHUGEINTs are where their bits are, which order no values. */
+static rql_value_number compile_same(struct compiler *c, const struct rql_expr *e)
+{
+	struct rql_compile_column column;
+	if (e->type.id != RQL_TYPE_UHUGEINT)
+		return compile(c, e);
+	if (e->kind == RQL_EXPR_CONSTANT) {
+		const struct rql_value value = as_bits(e->value);
+		return rql_build_constant(c->b, &value);
+	}
+	if (is_column(e) && c->ctx->column(c->ctx->state, e, &column) && column.bits)
+		return rql_build_input(c->b, &column.input);
+	return compile(c, e);
+}
+
 static rql_value_number compare(struct compiler *c, const struct rql_expr *e)
 {
 	static const struct {
@@ -189,7 +212,10 @@ static rql_value_number compare(struct compiler *c, const struct rql_expr *e)
 	};
 	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++)
 		if (strcmp(e->name, ops[i].name) == 0) {
-			rql_value_number x = compile(c, e->children[0]), y = compile(c, e->children[1]);
+			const bool ordered = ops[i].op != RQL_STEP_EQ && ops[i].op != RQL_STEP_NE && ops[i].op != RQL_STEP_DIFFERENT &&
+			                     ops[i].op != RQL_STEP_SAME;
+			rql_value_number x = ordered ? compile(c, e->children[0]) : compile_same(c, e->children[0]);
+			rql_value_number y = ordered ? compile(c, e->children[1]) : compile_same(c, e->children[1]);
 			return rql_build_compare(c->b, ops[i].op, x, y);
 		}
 	return unsupported(c, "the comparison", e->name);
@@ -206,7 +232,7 @@ static rql_value_number between(struct compiler *c, const struct rql_expr *e)
 
 static rql_value_number in_list(struct compiler *c, const struct rql_expr *e)
 {
-	rql_value_number x = compile(c, e->children[0]), v = RQL_VALUE_NONE;
+	rql_value_number x = compile_same(c, e->children[0]), v = RQL_VALUE_NONE;
 	struct rql_value *list = RQL_NEW_ARRAY(c->ctx->arena, struct rql_value, e->child_count);
 	bool constants =
 		e->child_count > 1 && e->children[0]->kind != RQL_EXPR_CONSTANT && e->children[0]->type.id != RQL_TYPE_BOOLEAN;
@@ -215,14 +241,14 @@ static rql_value_number in_list(struct compiler *c, const struct rql_expr *e)
 		return unsupported(c, "a list for which there is no memory", NULL);
 	for (uint32_t i = 1; i < e->child_count; i++) {
 		constants &= e->children[i]->kind == RQL_EXPR_CONSTANT;
-		list[i - 1] = e->children[i]->value;
+		list[i - 1] = as_bits(e->children[i]->value);
 		some_value |= e->children[i]->kind == RQL_EXPR_CONSTANT && !list[i - 1].is_null;
 	}
 	if (constants && some_value) {
 		v = rql_build_in(c->b, x, list, e->child_count - 1);
 	} else {
 		for (uint32_t i = 1; i < e->child_count; i++) {
-			rql_value_number equal = rql_build_compare(c->b, RQL_STEP_EQ, x, compile(c, e->children[i]));
+			rql_value_number equal = rql_build_compare(c->b, RQL_STEP_EQ, x, compile_same(c, e->children[i]));
 			v = i == 1 ? equal : rql_build_or(c->b, v, equal);
 		}
 	}
@@ -339,7 +365,7 @@ static rql_value_number native(struct compiler *c, const struct rql_expr *e)
 		return rql_build_not(c->b, compile(c, e->children[0]));
 	case RQL_EXPR_IS_NULL:
 	case RQL_EXPR_IS_NOT_NULL:
-		return rql_build_is_null(c->b, compile(c, e->children[0]), e->kind == RQL_EXPR_IS_NOT_NULL);
+		return rql_build_is_null(c->b, compile_same(c, e->children[0]), e->kind == RQL_EXPR_IS_NOT_NULL);
 	case RQL_EXPR_IN:
 	case RQL_EXPR_NOT_IN:
 		return in_list(c, e);

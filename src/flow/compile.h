@@ -12,6 +12,8 @@ struct rql_compile_column {
 	/* Not coded: functions of it may be tables of this many values, from the least of the bounds on; 0: none. The input
 	 * is I32 then. */
 	uint32_t span;
+	/* The input is a HUGEINT that has the bits of a UHUGEINT, of which a program can only say whether they are the same. */
+	bool bits;
 };
 
 /* What an expression over one column gives for each of its codes, or values of its span, and for NULL. */

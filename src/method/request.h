@@ -89,12 +89,15 @@ struct rql_value_list {
 	uint32_t column, count;
 	const int64_t *values; /* in any order; NULL: it is not known to be one */
 };
-/* Values of two columns together: what a join by both says of them. */
-struct rql_value_pairs {
-	uint32_t columns[2], count;
-	const int64_t *values[2]; /* integers or codes; NULL: it says no such thing; not copied */
+/* Values of several columns together: what a join by all of them says. */
+#define RQL_INDEX_COLUMNS_MOST 4u
+struct rql_value_tuples {
+	uint32_t parts, count; /* parts 0: it says no such thing */
+	bool of_lookup;        /* some of its columns are a lookup's of the request, which says less */
+	uint32_t columns[RQL_INDEX_COLUMNS_MOST];
+	const int64_t *values[RQL_INDEX_COLUMNS_MOST]; /* [parts][count]: integers or codes; not copied */
 };
-/* Values of a column for which a program is true: integers, or of DOUBLE and FLOAT their places (column/value.h). */
+/* Values of a column for which a program is true: integers, or of DOUBLE, FLOAT and UHUGEINT their places (column/value.h). */
 struct rql_value_range {
 	rql_int128 least, greatest;
 };
@@ -117,7 +120,7 @@ struct rql_conjunct {
 	double real_least, real_greatest;
 	struct rql_value_list list; /* IS_TRUE: it is true for exactly these values of a column, not copied */
 	struct rql_value_ranges ranges; /* IS_TRUE: the same in another form, for more conditions; not copied */
-	struct rql_value_pairs pairs;   /* IS_TRUE: it is true for no other rows than those of these pairs */
+	struct rql_value_tuples tuples; /* IS_TRUE: it is true for no other rows than those of these */
 };
 
 /* ---- indexes ---- */
@@ -165,7 +168,6 @@ struct rql_sieve_form {
 	uint32_t interval, spacing;
 	bool by_value; /* MATRIX: places in space are values, not ranks (without Uniform Encoding, 5.7) */
 };
-#define RQL_INDEX_COLUMNS_MOST 4u
 struct rql_index_of {
 	uint32_t column; /* of the snapshot */
 	/* Its key has these, too, behind that one: of all forms but SIEVE. */
@@ -508,6 +510,9 @@ struct rql_request {
 	const struct rql_conjunct *conjuncts;
 	uint32_t lookup_count;
 	const struct rql_lookup *lookups;
+	/* Rows that are of no tuple of one of these may be dropped, and need not be. */
+	uint32_t tuple_count;
+	const struct rql_value_tuples *tuples;
 	/* ... and are among these; method NULL: all are. What is prepared from the request takes them over, when it succeeds.
 	 * Programs then cannot fail. */
 	struct rql_rows_source under;

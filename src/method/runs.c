@@ -331,7 +331,7 @@ static bool no_type(struct rql_type type)
 }
 
 static const struct rql_frame_kind runs_kind = {.magic = "RayQLidx",
-                                                .version = 1,
+                                                .version = 2,
                                                 .what = "an index",
                                                 .advice = "what it lacks is made anew",
                                                 .walk = visit_runs,

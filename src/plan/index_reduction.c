@@ -13,12 +13,10 @@
 
 /* ---- what there is ---- */
 
-/* Reals and integers beyond 64 bits are no keys of maps, by which rows are asked for: they are listed. No program reads
- * UHUGEINTs. */
+/* Reals and integers beyond 64 bits are no keys of maps, by which rows are asked for: they are listed. */
 static bool is_listed(const struct rql_store_column *column)
 {
-	return column->kind == RQL_STORE_REAL ||
-	       (column->kind == RQL_STORE_INTEGER && column->wide && column->type.id != RQL_TYPE_UHUGEINT);
+	return column->kind == RQL_STORE_REAL || (column->kind == RQL_STORE_INTEGER && column->wide);
 }
 
 /* The columns that are looked up. */
@@ -148,6 +146,9 @@ static bool choose_listed(const struct rql_planning *p, const struct rql_join_ke
 	return false;
 }
 
+/* Of so many keys several may be looked up together. */
+#define TUPLE_KEYS 6u
+
 /* The keys of the child that an index finds: two of them, or one. False: none does. */
 static bool choose_keys(const struct rql_planning *p, const struct rql_join_keys *keys, const struct rql_rel *rel,
                         uint32_t child, struct rql_block_side *out)
@@ -167,6 +168,28 @@ static bool choose_keys(const struct rql_planning *p, const struct rql_join_keys
 		if (is_found(p, out))
 			return true;
 	}
+	return false;
+}
+
+/* The most keys of the child, three at least, that are an index's first columns. */
+static bool choose_tuples(const struct rql_planning *p, const struct rql_join_keys *keys, const struct rql_rel *rel,
+                          uint32_t child, struct rql_block_side *out)
+{
+	const uint32_t all = keys->key_count < TUPLE_KEYS ? keys->key_count : TUPLE_KEYS;
+	for (int count = RQL_SIDE_KEYS; count > 2; count--)
+		for (uint32_t set = 0; set < UINT32_C(1) << all; set++) {
+			bool null_safe = false;
+			if (__builtin_popcount(set) != count)
+				continue;
+			*out = (struct rql_block_side){.kind = RQL_SIDE_SEMI, .rel = rel};
+			for (uint32_t k = 0; k < all; k++)
+				if (set >> k & 1) {
+					add_key(out, keys, child, k);
+					null_safe |= keys->nulls_equal[k];
+				}
+			if (!null_safe && is_found(p, out))
+				return true;
+		}
 	return false;
 }
 
@@ -207,19 +230,31 @@ static double price_in_host(const struct rql_planning *p, const struct rql_rel *
 	       cpu->profile.host_value_ns;
 }
 
+/* *few: so many keys are expected that look-ups pay among so many rows. */
+static rql_status expect_keys(struct rql_planning *p, const struct rql_rel *other, const struct rql_block_side *side,
+                              uint64_t rows, bool *few)
+{
+	struct rql_rel *counted = keys_of(p, other, side, true);
+	double count;
+	*few = false;
+	if (!counted)
+		return RQL_OK;
+	RQL_TRY(rql_subplan_expect(p, counted, side->key_count, &count, p->err));
+	*few = rql_look_ups_pay(p, count, rows);
+	return RQL_OK;
+}
+
 static rql_status reduce(struct rql_planning *p, const struct rql_rel *other, const struct rql_block_side *side,
                          struct rql_reduced *out)
 {
-	struct rql_rel *keys = keys_of(p, other, side, false), *counted = keys_of(p, other, side, true);
+	struct rql_rel *keys = keys_of(p, other, side, false);
 	uint64_t rows;
-	double count;
+	bool few;
 	if (!keys)
 		return rql_error_memory(p->err, 0, "a plan");
-	if (!counted)
-		return RQL_OK;
 	RQL_TRY(count_side(p, side, &rows));
-	RQL_TRY(rql_subplan_expect(p, counted, side->key_count, &count, p->err));
-	if (!rql_look_ups_pay(p, count, rows))
+	RQL_TRY(expect_keys(p, other, side, rows, &few));
+	if (!few)
 		return RQL_OK;
 	RQL_TRY(rql_reduction_note_keys(p, keys, p->err));
 	out->host_ns = price_in_host(p, side->rel, rows);
@@ -227,7 +262,7 @@ static rql_status reduce(struct rql_planning *p, const struct rql_rel *other, co
 	return out->rel ? RQL_OK : rql_error_memory(p->err, 0, "a plan");
 }
 
-/* ---- keys that are listed: they are read while planning, as a dimension's are ---- */
+/* ---- keys that are listed, alone or three at least together: they are read while planning, as a dimension's are ---- */
 
 /* So many keys pay. */
 static uint64_t most_keys(const struct rql_planning *p, uint64_t rows)
@@ -238,63 +273,105 @@ static uint64_t most_keys(const struct rql_planning *p, uint64_t rows)
 	return most;
 }
 
-static int compare_values(const void *a, const void *b)
+struct key_row {
+	uint32_t parts;
+	struct rql_value values[RQL_SIDE_KEYS];
+};
+
+static int compare_rows(const void *a, const void *b)
 {
-	return rql_value_compare(&(*(struct rql_expr *const *)a)->value, &(*(struct rql_expr *const *)b)->value);
+	const struct key_row *x = a, *y = b;
+	int order = 0;
+	for (uint32_t k = 0; k < x->parts && !order; k++)
+		order = rql_value_compare(&x->values[k], &y->values[k]);
+	return order;
 }
 
-/* Each of the batch's values once, but NULL. *values NULL: they are of another type than the side's key. */
-static rql_status list_values(struct rql_planning *p, const struct rql_batch *batch, struct rql_type type,
-                              struct rql_expr ***values, uint32_t *count)
+/* A row of the batch that has no NULL; false: it has one. *ok false: out of memory. */
+static bool take_row(struct rql_planning *p, const struct rql_batch *batch, uint64_t r, struct key_row *out, bool *ok)
 {
-	struct rql_expr **list = RQL_NEW_ARRAY(p->arena, struct rql_expr *, batch->rows + 1);
-	uint32_t found = 0;
-	*count = 0;
-	for (uint64_t r = 0; r < batch->rows && list; r++) {
-		const struct rql_value value = rql_column_get(&batch->columns[0], r);
-		if (!rql_type_equal(value.type, type))
-			return RQL_OK;
-		if (value.is_null)
-			continue;
-		if (!(list[found] = rql_expr_new(p->arena, RQL_EXPR_CONSTANT, type, 0)))
-			return rql_error_memory(p->err, 0, "a plan");
-		list[found++]->value = value; /* a number */
+	out->parts = batch->column_count;
+	for (uint32_t k = 0; k < out->parts; k++) {
+		struct rql_value *value = &out->values[k];
+		*value = rql_column_get(&batch->columns[k], r);
+		if (value->is_null)
+			return false;
+		if (value->type.id == RQL_TYPE_VARCHAR || value->type.id == RQL_TYPE_BLOB) {
+			value->string.data = rql_arena_strndup(p->arena, value->string.data, value->string.length);
+			*ok = *ok && value->string.data;
+		}
 	}
-	if (!list)
+	return true;
+}
+
+static rql_status transpose(struct rql_planning *p, const struct key_row *rows, uint32_t parts, uint32_t count,
+                            struct rql_expr_tuples **out)
+{
+	const struct rql_value **values = RQL_NEW_ARRAY(p->arena, const struct rql_value *, parts);
+	*out = RQL_NEW(p->arena, struct rql_expr_tuples);
+	if (!values || !*out)
+		return rql_error_memory(p->err, 0, "a plan");
+	for (uint32_t k = 0; k < parts; k++) {
+		struct rql_value *part = RQL_NEW_ARRAY(p->arena, struct rql_value, count + 1);
+		if (!part)
+			return rql_error_memory(p->err, 0, "a plan");
+		for (uint32_t i = 0; i < count; i++)
+			part[i] = rows[i].values[k];
+		values[k] = part;
+	}
+	**out = (struct rql_expr_tuples){.parts = parts, .count = count, .values = values};
+	return RQL_OK;
+}
+
+/* The batch's rows, each once, but those with a NULL. *out NULL: they are none, or of other types than the side's keys. */
+static rql_status list_rows(struct rql_planning *p, const struct rql_batch *batch, const struct rql_block_side *side,
+                            struct rql_expr_tuples **out)
+{
+	struct key_row *rows = RQL_NEW_ARRAY(p->arena, struct key_row, batch->rows + 1);
+	uint32_t found = 0, count = 0;
+	bool ok = rows != NULL;
+	*out = NULL;
+	for (uint32_t k = 0; k < side->key_count; k++)
+		if (!rql_type_equal(batch->columns[k].type, side->keys[k].inner->type))
+			return RQL_OK;
+	for (uint64_t r = 0; r < batch->rows && ok; r++)
+		found += take_row(p, batch, r, &rows[found], &ok);
+	if (!ok)
 		return rql_error_memory(p->err, 0, "a plan");
 	if (found)
-		qsort(list, found, sizeof(*list), compare_values);
+		qsort(rows, found, sizeof(*rows), compare_rows);
 	for (uint32_t i = 0; i < found; i++)
-		if (!i || compare_values(&list[i], &list[*count - 1]))
-			list[(*count)++] = list[i];
-	*values = list;
-	return RQL_OK;
+		if (!i || compare_rows(&rows[i], &rows[count - 1]))
+			rows[count++] = rows[i];
+	return count ? transpose(p, rows, side->key_count, count, out) : RQL_OK;
 }
 
 static rql_status reduce_listed(struct rql_planning *p, const struct rql_rel *other, const struct rql_block_side *side,
                                 struct rql_reduced *out)
 {
 	struct rql_rel *keys = keys_of(p, other, side, false);
-	struct rql_expr **values = NULL;
+	struct rql_expr_tuples *tuples = NULL;
 	struct rql_batch *batch = NULL;
 	const char *how;
-	uint32_t count = 0;
 	uint64_t rows;
+	bool few = true;
 	RQL_TRY(count_side(p, side, &rows));
 	const uint64_t most = most_keys(p, rows);
-	if (!most)
+	if (most && side->key_count > 1)
+		RQL_TRY(expect_keys(p, other, side, rows, &few));
+	if (!most || !few)
 		return RQL_OK;
 	if (!keys || !(keys = rql_subtree_limit(p->arena, keys, most + 1)))
 		return rql_error_memory(p->err, 0, "a plan");
 	RQL_TRY(rql_subplan_rows(p, keys, false, &batch, &how, p->err));
 	if (!batch)
 		return RQL_OK;
-	rql_status status = batch->rows > most ? RQL_OK : list_values(p, batch, side->keys[0].inner->type, &values, &count);
+	rql_status status = batch->rows > most ? RQL_OK : list_rows(p, batch, side, &tuples);
 	rql_batch_release(batch);
-	if (status != RQL_OK || !count)
+	if (status != RQL_OK || !tuples)
 		return status;
 	out->host_ns = price_in_host(p, side->rel, rows);
-	out->rel = rql_side_list(p->arena, side, values, count);
+	out->rel = rql_side_list(p->arena, side, tuples);
 	return out->rel ? RQL_OK : rql_error_memory(p->err, 0, "a plan");
 }
 
@@ -315,6 +392,10 @@ rql_status rql_join_reduction(struct rql_planning *p, const struct rql_rel *join
 		return rql_error_memory(p->err, 0, "a plan");
 	both[0] = *join->children[child];
 	both[1] = *join->children[!child];
+	if (choose_tuples(p, &keys, &both[0], child, &side))
+		RQL_TRY(reduce_listed(p, &both[1], &side, out));
+	if (out->rel)
+		return RQL_OK;
 	if (choose_keys(p, &keys, &both[0], child, &side))
 		return reduce(p, &both[1], &side, out);
 	return choose_listed(p, &keys, &both[0], child, &side) ? reduce_listed(p, &both[1], &side, out) : RQL_OK;

@@ -232,8 +232,9 @@ static void note_count(const struct rql_request *request, const struct rql_rows_
 	request->sample->counted_share = under->request.under.share;
 }
 
-/* The same under the ROWS of each method that gives some there: alternatives of their own. */
-static rql_status price_under(struct pricing *c, const struct rql_method *method, struct rql_device *device)
+/* The same under the ROWS of each method that gives some there: alternatives of their own. only: without them the method
+ * does not take the request, and what still stands in its way is no news. */
+static rql_status price_under(struct pricing *c, const struct rql_method *method, struct rql_device *device, bool only)
 {
 	const struct rql_settings *settings = c->p->ctx->settings;
 	for (uint32_t s = 0; rql_methods()[s] && method->takes_rows; s++) {
@@ -247,10 +248,12 @@ static rql_status price_under(struct pricing *c, const struct rql_method *method
 		if (!found)
 			continue;
 		note_count(c->request, &under);
-		struct rql_candidate *candidate = next_candidate(c, method, device);
 		const char *reason = refusal(method, &under.request, device);
+		struct rql_candidate *candidate = reason && only ? NULL : next_candidate(c, method, device);
 		if (!candidate || reason)
 			select->free(under.request.under.prepared);
+		if (reason && only)
+			continue;
 		if (!candidate)
 			return rql_error_memory(c->err, 0, "a plan");
 		candidate->under = rql_method_called(select);
@@ -271,14 +274,17 @@ static rql_status price_one(struct pricing *c, uint32_t m, struct rql_device *de
 	c->request->layout = c->layout;
 	if (!reason) {
 		c->could = true;
-		reason = ctx->settings->disabled_methods >> m & 1 ? "switched off" : refusal(method, c->request, device);
+		reason = ctx->settings->disabled_methods >> m & 1 ? "switched off" : NULL;
 	}
 	if (reason)
 		return refuse(c, candidate, reason);
-	/* First what may count its rows; adding candidates may move them. */
+	/* First what may count its rows; adding candidates may move them. Conditions that rows answer need not be taken. */
 	const struct rql_plan_nodes *nodes = c->p->nodes;
 	const size_t number = (size_t)(candidate - nodes->candidates);
-	RQL_TRY(price_under(c, method, device));
+	reason = refusal(method, c->request, device);
+	RQL_TRY(price_under(c, method, device, reason != NULL));
+	if (reason)
+		return refuse(c, &nodes->candidates[number], reason);
 	if (ctx->settings->force_rows && c->leaf->under && c->leaf->method == method && c->leaf->device == device)
 		return refuse(c, &nodes->candidates[number], "rayql_force says rows");
 	return price_offer(c, method, device, NULL, &nodes->candidates[number]);

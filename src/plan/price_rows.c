@@ -51,9 +51,10 @@ static bool pairs_of(const struct rql_planning *p, const struct rql_lookup *look
 	for (uint64_t i = 0; i < count; i++)
 		rql_pair_split(&lookup->pair, values[0][i], &values[0][i], &values[1][i]);
 	*out = (struct rql_conjunct){.test = RQL_TEST_IS_TRUE, .index = RQL_NONE};
-	out->pairs = (struct rql_value_pairs){.columns = {lookup->column, lookup->second - 1},
-	                                      .count = (uint32_t)count,
-	                                      .values = {values[0], values[1]}};
+	out->tuples = (struct rql_value_tuples){.parts = 2,
+	                                        .count = (uint32_t)count,
+	                                        .columns = {lookup->column, lookup->second - 1},
+	                                        .values = {values[0], values[1]}};
 	return true;
 }
 
@@ -61,7 +62,7 @@ static bool pairs_of(const struct rql_planning *p, const struct rql_lookup *look
 /* A program of which nothing is known but that it is one. */
 static bool is_opaque(const struct rql_conjunct *c)
 {
-	return c->test == RQL_TEST_IS_TRUE && !c->list.values && !c->ranges.ranges && !c->pairs.values[0];
+	return c->test == RQL_TEST_IS_TRUE && !c->list.values && !c->ranges.ranges && !c->tuples.parts;
 }
 
 static enum rql_offer offer_of(const struct rql_method *method, const struct rql_device *device,
@@ -121,6 +122,46 @@ static uint32_t collect_keys(const struct rql_planning *p, const struct rql_meth
 	return count;
 }
 
+/* ... and what its tuples say. */
+static uint32_t collect_tuples(const struct rql_method *method, const struct rql_device *device,
+                               const struct rql_request *request, struct rql_conjunct *out)
+{
+	uint32_t count = 0;
+	for (uint32_t i = 0; i < request->tuple_count; i++) {
+		out[count] = (struct rql_conjunct){.test = RQL_TEST_IS_TRUE, .index = RQL_NONE, .tuples = request->tuples[i]};
+		count += offer_of(method, device, request, &out[count]) != RQL_OFFER_NO;
+	}
+	return count;
+}
+
+/* Of keys and of tuples behind them, which say more of the same joins. */
+static uint32_t count_joins(const struct rql_conjunct *asked, uint32_t keys, uint32_t tuples)
+{
+	uint32_t others = 0;
+	for (uint32_t i = keys; i < keys + tuples; i++)
+		others += !asked[i].tuples.of_lookup || !keys;
+	return keys + others;
+}
+
+/* The column whose NULLs a condition drops; RQL_NONE: none. */
+static uint32_t drops_nulls_of(const struct rql_conjunct *c)
+{
+	if (c->or_null || c->test == RQL_TEST_IS_NULL)
+		return RQL_NONE;
+	if (c->test != RQL_TEST_IS_TRUE)
+		return c->index;
+	return c->list.values ? c->list.column : c->ranges.ranges && !c->ranges.nulls ? c->ranges.column : RQL_NONE;
+}
+
+/* IS NOT NULL of a column of which a condition is answered that NULL does not pass. */
+static bool is_implied(const struct rql_request *request, const bool *exact, const struct rql_conjunct *c)
+{
+	bool some = false;
+	for (uint32_t i = 0; i < request->conjunct_count && c->test == RQL_TEST_IS_NOT_NULL; i++)
+		some |= exact[i] && drops_nulls_of(&request->conjuncts[i]) == c->index;
+	return some;
+}
+
 /* The request without the conjuncts that are answered. */
 static void leave_rest(const struct rql_request *request, const bool *exact, struct rql_conjunct *rest,
                        struct rql_request *out)
@@ -130,7 +171,7 @@ static void leave_rest(const struct rql_request *request, const bool *exact, str
 	out->conjunct_count = 0;
 	out->sample = NULL; /* it has other steps */
 	for (uint32_t c = 0; c < request->conjunct_count; c++)
-		if (!exact[c])
+		if (!exact[c] && !is_implied(request, exact, &request->conjuncts[c]))
 			rest[out->conjunct_count++] = request->conjuncts[c];
 }
 
@@ -139,7 +180,7 @@ rql_status rql_price_rows(const struct rql_planning *p, const struct rql_method 
                           struct rql_error *err)
 {
 	struct rql_conjunct *asked =
-		RQL_NEW_ARRAY(p->arena, struct rql_conjunct, request->conjunct_count + request->lookup_count);
+		RQL_NEW_ARRAY(p->arena, struct rql_conjunct, request->conjunct_count + request->lookup_count + request->tuple_count);
 	struct rql_conjunct *rest = RQL_NEW_ARRAY(p->arena, struct rql_conjunct, request->conjunct_count);
 	bool *exact = RQL_NEW_ARRAY(p->arena, bool, request->conjunct_count);
 	struct rql_request rows = {.snapshot = request->snapshot,
@@ -154,16 +195,17 @@ rql_status rql_price_rows(const struct rql_planning *p, const struct rql_method 
 		return RQL_OK;
 	bool no_memory = false;
 	const uint32_t conjuncts = collect(method, device, request, asked, exact);
-	const uint32_t joins = collect_keys(p, method, device, request, asked + conjuncts, &no_memory);
+	const uint32_t keys = collect_keys(p, method, device, request, asked + conjuncts, &no_memory);
 	if (no_memory)
 		return rql_error_memory(err, 0, "a plan");
-	rows.conjunct_count = conjuncts + joins;
+	const uint32_t tuples = collect_tuples(method, device, request, asked + conjuncts + keys);
+	rows.conjunct_count = conjuncts + keys + tuples;
 	if (!rows.conjunct_count)
 		return RQL_OK;
 	enum rql_offer offer = method->offer(&rows, device, NULL);
 	if (offer == RQL_OFFER_NO)
 		return RQL_OK;
-	*out = (struct rql_rows_offer){.method = method, .tests = conjuncts, .joins = joins};
+	*out = (struct rql_rows_offer){.method = method, .tests = conjuncts, .joins = count_joins(asked + conjuncts, keys, tuples)};
 	for (uint32_t c = 0; c < request->conjunct_count && offer != RQL_OFFER_FULL; c++)
 		exact[c] = false; /* together they are a superset, whichever of them is why */
 	leave_rest(request, exact, rest, &out->request);

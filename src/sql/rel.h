@@ -39,6 +39,11 @@ enum rql_order_nulls { RQL_NULLS_FIRST, RQL_NULLS_LAST };
  * the count where it computes one of them anyway, or has one group. */
 enum rql_average { RQL_AVERAGE_OWN, RQL_AVERAGE_OF_SUM, RQL_AVERAGE_EITHER };
 
+/* What several columns may be together, for whoever looks rows up: none of the values is NULL. */
+struct rql_expr_tuples {
+	uint32_t parts, count;
+	const struct rql_value *const *values; /* [parts][count] */
+};
 struct rql_expr {
 	enum rql_expr_kind kind;
 	struct rql_type type;
@@ -58,6 +63,10 @@ struct rql_expr {
 	struct rql_order *orders;             /* aggregates with ORDER BY inside, windows */
 	uint32_t order_count;
 	struct rql_window *window;
+	/* IN of a list: of its rows those may be dropped, and need not be, that are of no tuple, of which it tests this part. NULL:
+	 * it is no such test. */
+	const struct rql_expr_tuples *tuples;
+	uint32_t part;
 };
 
 struct rql_order {

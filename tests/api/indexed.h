@@ -167,4 +167,47 @@ static inline void join_by_keys(rayql_connection *con, const char *unit)
 	same_at(con, cases[9].sql, NULL, __FILE__, __LINE__);
 }
 
+/* Keys beyond 64 bits with their type's ends, NULLs, keys that come again, and values that differ in their lowest bits alone:
+ * every row that is found has the value, since no GPU tests such a column. Indexes are of these two forms; rayql_force is
+ * 'rows'. */
+static inline void wide_keys(rayql_connection *con, const char *unit, const char *form, const char *other)
+{
+	static const char *const cases[] = {
+		"SELECT count(*), sum(g.x), sum(f.id) FROM g JOIN f ON f.%c = g.%c",
+		"SELECT f.id, f.%c FROM f WHERE f.%c IN (SELECT %c FROM g WHERE x < 2000) ORDER BY ALL",
+		"SELECT count(*), count(f.id), sum(g.x) FROM g LEFT JOIN f ON f.%c = g.%c",
+		"SELECT g.x FROM g WHERE NOT EXISTS (SELECT 1 FROM f WHERE f.%c = g.%c) ORDER BY ALL",
+		"SELECT id, %c FROM f WHERE %c = (SELECT max(%c) FROM f) ORDER BY ALL",
+	};
+	char sql[1400];
+	snprintf(sql, sizeof sql,
+	         "CREATE TABLE f AS SELECT i::INTEGER AS id, CASE i %% 700 WHEN 0 THEN '340282366920938463463374607431768211455' WHEN 1 THEN "
+	         "NULL WHEN 2 THEN '0' WHEN 3 THEN '170141183460469231731687303715884105728' ELSE ((hash(i) %% 9000)::UHUGEINT * "
+	         "'30000000000000000000000000000000000'::UHUGEINT + (i %% 3)::UHUGEINT)::VARCHAR END::UHUGEINT AS u, CASE i %% 700 WHEN 4 THEN "
+	         "'170141183460469231731687303715884105727' WHEN 5 THEN '-170141183460469231731687303715884105728' WHEN 6 THEN NULL ELSE "
+	         "(((hash(i) %% 9000)::HUGEINT - 4000) * '15000000000000000000000000000000000'::HUGEINT + i %% 3)::VARCHAR END::HUGEINT AS h, "
+	         "CASE i %% 700 WHEN 7 THEN '99999999999999999999999999999999999.999' WHEN 8 THEN "
+	         "'-99999999999999999999999999999999999.999' WHEN 9 THEN NULL ELSE (((hash(i) %% 9000)::HUGEINT - 4000) * "
+	         "'10000000000000000000000000000000'::HUGEINT)::VARCHAR || '.00' || (i %% 3) END::DECIMAL(38, 3) AS d FROM range(12000) q(i); "
+	         "CREATE TABLE g AS SELECT id AS x, u, h, d FROM f WHERE id %% 1400 < 12; INSERT INTO g VALUES (-1, 7, 7, 7); "
+	         "CREATE INDEX cf ON f USING columns (*); CREATE INDEX cg ON g USING columns (*); CREATE INDEX f_u ON f USING %s (u); "
+	         "CREATE INDEX f_h ON f USING %s (h); CREATE INDEX f_d ON f USING %s (d)",
+	         form, other, form);
+	run(con, sql);
+	for (const char *key = "uhd"; *key; key++)
+		for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+			char *to = sql;
+			for (const char *c = cases[i]; *c; c++) {
+				const bool is_key = c[0] == '%';
+				*to++ = is_key ? *key : *c;
+				c += is_key;
+			}
+			*to = 0;
+			same_at(con, sql, NULL, __FILE__, __LINE__);
+			if (!by_index(con, sql, unit))
+				fail_msg("%s\nis not looked up by %s", sql, unit);
+		}
+	same_at(con, "SELECT count(*), sum(id) FROM f WHERE u IN (0, 7) OR u IS NULL", NULL, __FILE__, __LINE__);
+}
+
 #endif

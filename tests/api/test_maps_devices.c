@@ -101,6 +101,7 @@ static void joins(void **state)
 	holds(text, "rows of t under rows of index on compute, in i_d");
 	free(text);
 	join_by_keys(s.con, "compute");
+	wide_keys(s.con, "compute", "auto", "hash");
 	close_session(&s);
 }
 

@@ -102,6 +102,7 @@ static void joins(void **state)
 	make_indexes(s.con, "manual");
 	use_rays(s.con);
 	join_by_keys(s.con, "rt");
+	wide_keys(s.con, "rt", "rx", "cgrx");
 	close_session(&s);
 }
 

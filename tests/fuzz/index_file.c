@@ -17,12 +17,13 @@ extern const struct rql_method rql_method_sieve_cpu, rql_method_index_cpu;
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+#define WIDE ((rql_int128)1 << 90)
 static struct {
 	struct rql_devices *devices;
 	struct rql_device *cpu;
 	struct rql_store *store;
-	const struct rql_store_snapshot *snapshot; /* two segments of: integers with NULLs, strings, reals, dense integers */
-	struct rql_index_part parts[12];
+	const struct rql_store_snapshot *snapshot; /* two segments of: integers with NULLs, strings, reals, dense integers, wide ones */
+	struct rql_index_part parts[14];
 	uint32_t part_count;
 	uint8_t *image; /* a file of all */
 	size_t size;
@@ -37,7 +38,7 @@ static void must(bool so)
 /* ---- the world ---- */
 static struct rql_batch *make_rows(const struct rql_type *types, uint32_t first, uint32_t rows)
 {
-	struct rql_batch *batch = rql_batch_new(4, types, rows);
+	struct rql_batch *batch = rql_batch_new(5, types, rows);
 	must(batch != NULL);
 	for (uint32_t r = 0; r < rows; r++) {
 		const uint32_t i = first + r, mixed = i * 2654435761u;
@@ -47,6 +48,7 @@ static struct rql_batch *make_rows(const struct rql_type *types, uint32_t first,
 		must(rql_batch_set_string(batch, 1, r, text, (uint32_t)length));
 		((double *)batch->columns[2].data)[r] = (double)(mixed % 777) / 3 - 100;
 		((int32_t *)batch->columns[3].data)[r] = (int32_t)i;
+		((rql_int128 *)batch->columns[4].data)[r] = ((rql_int128)(mixed % 5000) - 2000) * WIDE + i % 2;
 		if (i % 11 == 3)
 			must(rql_batch_set_null(batch, 0, r) && rql_batch_set_null(batch, 1, r));
 	}
@@ -84,12 +86,13 @@ static void write_image(void)
 static void make_world(void)
 {
 	const struct rql_type types[] = {
-		{.id = RQL_TYPE_INTEGER}, {.id = RQL_TYPE_VARCHAR}, {.id = RQL_TYPE_DOUBLE}, {.id = RQL_TYPE_INTEGER}};
+		{.id = RQL_TYPE_INTEGER}, {.id = RQL_TYPE_VARCHAR}, {.id = RQL_TYPE_DOUBLE}, {.id = RQL_TYPE_INTEGER}, {.id = RQL_TYPE_HUGEINT}};
 	const struct rql_store_column_spec columns[] = {{"a", types[0], RQL_STORE_VALUES, RQL_STORE_AUTO},
 	                                                {"b", types[1], RQL_STORE_CODES, RQL_STORE_AUTO},
 	                                                {"c", types[2], RQL_STORE_VALUES, RQL_STORE_AUTO},
-	                                                {"d", types[3], RQL_STORE_VALUES, RQL_STORE_AUTO}};
-	const struct rql_store_spec spec = {.name = "a table", .column_count = 4, .columns = columns};
+	                                                {"d", types[3], RQL_STORE_VALUES, RQL_STORE_AUTO},
+	                                                {"e", types[4], RQL_STORE_VALUES, RQL_STORE_AUTO}};
+	const struct rql_store_spec spec = {.name = "a table", .column_count = 5, .columns = columns};
 	struct rql_store_builder *builder;
 	must(rql_devices_open(1, &world.devices, NULL) == RQL_OK);
 	world.cpu = rql_devices_get(world.devices, "cpu");
@@ -113,6 +116,8 @@ static void make_world(void)
 	world.parts[world.part_count - 1].of.more[0] = 0;
 	add_part(1, RQL_INDEX_HASH, 0, 0, RQL_SIEVE_AUTO);
 	add_part(3, RQL_INDEX_AUTO, 0, 0, RQL_SIEVE_AUTO);
+	add_part(4, RQL_INDEX_AUTO, 0, 0, RQL_SIEVE_AUTO);
+	add_part(4, RQL_INDEX_BTREE, 0, 0, RQL_SIEVE_AUTO);
 	write_image();
 }
 
@@ -165,12 +170,13 @@ static void look_up(const struct rql_index_of *of)
 	static const uint64_t codes[] = {UINT64_C(0x5500ff0012345678)};
 	const struct rql_method *method = of->form == RQL_INDEX_SIEVE ? &rql_method_sieve_cpu : &rql_method_index_cpu;
 	const enum rql_store_kind kind = world.snapshot->columns[of->column].kind;
+	const rql_int128 unit = world.snapshot->columns[of->column].wide ? WIDE : 1;
 	for (size_t b = 0; b < sizeof bounds / sizeof *bounds; b++) {
 		const struct rql_conjunct c = {.test = kind == RQL_STORE_REAL ? RQL_TEST_IN_REALS : RQL_TEST_IN_RANGE,
 		                               .index = of->column,
 		                               .or_null = b % 2,
-		                               .least = bounds[b][0],
-		                               .greatest = bounds[b][1],
+		                               .least = bounds[b][0] * unit,
+		                               .greatest = bounds[b][1] * unit,
 		                               .real_least = bounds[b][0],
 		                               .real_greatest = bounds[b][1]};
 		ask(method, of, &c);

@@ -21,6 +21,7 @@ enum rql_side_kind {
 /* One key: the mark of rows whose key is not NULL (NULL, not false, where `x IN (...)` says so because the side has a NULL
  * key), and of those whose key is. */
 enum { RQL_MARK_OF_KEY, RQL_MARK_OF_NULL };
+#define RQL_SIDE_KEYS 4u
 struct rql_block_side {
 	enum rql_side_kind kind;
 	bool not_in;        /* ANTI: NOT IN: what a MARK leaves open is no row either */
@@ -30,12 +31,12 @@ struct rql_block_side {
 	 * they are true THEN its column ELSE NULL, so that who has one row of a key need not test them. */
 	uint32_t condition_count;
 	struct rql_expr *const *conditions;
-	uint32_t key_count; /* 1 or 2; conjuncts, but 1 for MARK and not_in, and where it is a real number */
+	uint32_t key_count; /* of a block 1 or 2; conjuncts, but 1 for MARK and not_in, and where it is a real number */
 	struct rql_side_key {
 		const struct rql_expr *outer; /* over the block's columns, or those of earlier sides */
 		const struct rql_expr *inner; /* of the same type, over REFs to rel's columns */
 		bool null_safe;               /* NULL equals NULL */
-	} keys[2];
+	} keys[RQL_SIDE_KEYS];
 	const struct rql_rel *rel;
 };
 #define RQL_BLOCK_MAX_TABLES 16u

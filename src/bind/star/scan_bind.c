@@ -105,9 +105,15 @@ static bool compile_column(void *state, const struct rql_expr *e, struct rql_com
 		return true;
 	}
 	spec.bounds = (struct rql_bounds){stored->least, stored->greatest};
-	if (!rql_lane_kind_of(stored->type, spec.bounds, &spec.kind))
+	const bool bits = stored->type.id == RQL_TYPE_UHUGEINT;
+	if (bits) {
+		spec.type = rql_type_simple(RQL_TYPE_HUGEINT);
+		if (stored->wide)
+			spec.bounds = (struct rql_bounds){1, 0};
+	}
+	if (!rql_lane_kind_of(spec.type, spec.bounds, &spec.kind))
 		return false;
-	*out = (struct rql_compile_column){.input = spec, .span = rql_scan_span(stored)};
+	*out = (struct rql_compile_column){.input = spec, .span = rql_scan_span(stored), .bits = bits};
 	return true;
 }
 
@@ -588,10 +594,12 @@ static rql_status allocate(struct rql_scan_binding *b)
 	b->programs = RQL_NEW_ARRAY(b->arena, struct rql_row_program, b->star->conjuncts.count + aggs + 2u);
 	b->conjuncts =
 		RQL_NEW_ARRAY(b->arena, struct rql_conjunct, 2 * b->star->conjuncts.count + b->star->subtree_count + 1u);
+	b->tuples = RQL_NEW_ARRAY(b->arena, struct rql_value_tuples, b->star->conjuncts.count + b->star->subtree_count);
+	b->tuples_of = RQL_NEW_ARRAY(b->arena, const struct rql_expr_tuples *, b->star->conjuncts.count);
 	b->groups = RQL_NEW_ARRAY(b->arena, struct rql_group_key, 2 * groups + aggs + 2u);
 	b->aggs = RQL_NEW_ARRAY(b->arena, struct rql_agg, 3 * aggs + 1u);
 	b->slots = RQL_NEW_ARRAY(b->arena, struct rql_slot, groups + aggs + 1u);
-	return b->programs && b->conjuncts && b->groups && b->aggs && b->slots ? RQL_OK : out_of_memory(b);
+	return b->programs && b->conjuncts && b->tuples && b->tuples_of && b->groups && b->aggs && b->slots ? RQL_OK : out_of_memory(b);
 }
 
 static rql_status bind_joins(struct rql_scan_binding *b, struct rql_lookup **out)
@@ -646,6 +654,7 @@ rql_status rql_scan_bind(const struct rql_plan_context *ctx, struct rql_arena *a
 	                               .err = err};
 	RQL_TRY(rql_scan_bind_begin(b, &joins));
 	RQL_TRY(rql_scan_bind_conjuncts(b));
+	RQL_TRY(rql_scan_join_tuples(b, joins));
 	RQL_TRY(rql_scan_bind_keys(b, star->groups, block->group_count, b->slots));
 	uint32_t keys = b->group_count;
 	for (uint32_t i = 0; i < block->agg_count; i++)
@@ -660,6 +669,8 @@ rql_status rql_scan_bind(const struct rql_plan_context *ctx, struct rql_arena *a
 	                                           .conjuncts = b->conjuncts,
 	                                           .lookup_count = star->subtree_count,
 	                                           .lookups = joins,
+	                                           .tuple_count = b->tuple_count,
+	                                           .tuples = b->tuples,
 	                                           .group_count = b->group_count,
 	                                           .groups = b->groups,
 	                                           .agg_count = b->agg_count,

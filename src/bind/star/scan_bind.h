@@ -21,6 +21,10 @@ struct rql_scan_binding {
 	struct rql_row_program *programs;
 	struct rql_conjunct *conjuncts;
 	bool at_first; /* of the condition that is being bound */
+	/* scan_tuples.c: of the request. While conditions are bound, whose parts they are. */
+	uint32_t tuple_count;
+	struct rql_value_tuples *tuples;
+	const struct rql_expr_tuples **tuples_of;
 	struct rql_group_key *groups;
 	struct rql_agg *aggs;
 	struct rql_scan_days *days; /* scan_tests.c: of columns of dates; NULL: none yet */
@@ -63,8 +67,12 @@ uint32_t rql_scan_find_column(const struct rql_store_snapshot *snapshot, const u
 /* The only COLUMN that e reads, when it reads no REF; NULL: none, or several. */
 const struct rql_expr *rql_scan_only_column(const struct rql_expr *e);
 /* For which values of its only column, an integer or real one, a condition is true; out stays where that is not found. */
-void rql_scan_true_ranges(struct rql_arena *arena, const struct rql_expr *e, uint32_t column, bool real,
+void rql_scan_true_ranges(struct rql_arena *arena, const struct rql_expr *e, uint32_t column, rql_type_id type,
                           struct rql_value_ranges *out);
+/* A condition that tests a part of tuples; and then, with all conditions, the tuples of the request. */
+void rql_scan_note_part(struct rql_scan_binding *b, const struct rql_expr *e, uint32_t column);
+rql_status rql_scan_finish_tuples(struct rql_scan_binding *b) RQL_MUST_CHECK;
+rql_status rql_scan_join_tuples(struct rql_scan_binding *b, const struct rql_lookup *lookups) RQL_MUST_CHECK;
 /* e with its only COLUMN as REF 0, for codes.h. NULL: out of memory. */
 struct rql_expr *rql_scan_over_ref(struct rql_arena *arena, const struct rql_expr *e);
 /* Starts b->compile. */

@@ -21,7 +21,8 @@ struct truth {
 };
 struct solver {
 	struct rql_arena *arena;
-	bool real, failed; /* real: of places of reals (column/value.h); failed: out of memory, or too many ranges */
+	rql_type_id type; /* of the column: of reals and UHUGEINTs values are places (column/value.h) */
+	bool failed;      /* out of memory, or too many ranges */
 };
 
 /* ---- sets ---- */
@@ -112,7 +113,9 @@ static bool is_constant(const struct rql_expr *e, const struct rql_expr *column)
 
 static rql_int128 place_of(const struct solver *s, const struct rql_expr *constant)
 {
-	return s->real ? (rql_int128)rql_real_place(constant->value.real) : constant->value.integer;
+	if (s->type == RQL_TYPE_FLOAT || s->type == RQL_TYPE_DOUBLE)
+		return rql_real_place(constant->value.real);
+	return s->type == RQL_TYPE_UHUGEINT ? rql_uhugeint_place(constant->value.integer) : constant->value.integer;
 }
 
 /* op: = <> < <= > >=. */
@@ -264,10 +267,10 @@ static bool find_truth(struct solver *s, const struct rql_expr *e, struct truth 
 	}
 }
 
-void rql_scan_true_ranges(struct rql_arena *arena, const struct rql_expr *e, uint32_t column, bool real,
+void rql_scan_true_ranges(struct rql_arena *arena, const struct rql_expr *e, uint32_t column, rql_type_id type,
                           struct rql_value_ranges *out)
 {
-	struct solver s = {.arena = arena, .real = real};
+	struct solver s = {.arena = arena, .type = type};
 	struct truth truth;
 	if (!find_truth(&s, e, &truth) || s.failed || truth.yes.count > RANGES_MOST)
 		return;

@@ -2,6 +2,7 @@
  * conditions and groups, and a SEMI join is put there. */
 #include "bind/star/scan_reduce.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "bind/normal/fallible.h"
@@ -172,13 +173,20 @@ static bool walk(struct rql_arena *arena, const struct rql_rel **rel, const stru
 	return step == STEP_HERE;
 }
 
+static void inner_keys(const struct rql_block_side *side, const struct rql_expr *keys[RQL_SIDE_KEYS])
+{
+	for (uint32_t k = 0; k < RQL_SIDE_KEYS; k++)
+		keys[k] = side->keys[k].inner;
+}
+
 bool rql_side_can_reduce(const struct rql_block_side *side)
 {
-	const struct rql_expr *keys[RQL_SIDE_KEYS] = {side->keys[0].inner, side->keys[1].inner};
+	const struct rql_expr *keys[RQL_SIDE_KEYS];
 	const struct rql_rel *rel = side->rel;
 	bool kind = side->kind == RQL_SIDE_LEFT || side->kind == RQL_SIDE_SEMI ||
 	            (side->kind == RQL_SIDE_ANTI && !side->not_in);
 	struct rql_arena *scratch = kind ? rql_arena_new() : NULL;
+	inner_keys(side, keys);
 	bool can = scratch && walk(scratch, &rel, keys, side->key_count);
 	rql_arena_free(scratch);
 	return can;
@@ -187,8 +195,9 @@ bool rql_side_can_reduce(const struct rql_block_side *side)
 const struct rql_rel *rql_side_key_table(struct rql_arena *arena, const struct rql_block_side *side,
                                          uint32_t columns[RQL_SIDE_KEYS])
 {
-	const struct rql_expr *keys[RQL_SIDE_KEYS] = {side->keys[0].inner, side->keys[1].inner};
+	const struct rql_expr *keys[RQL_SIDE_KEYS];
 	const struct rql_rel *rel = side->rel;
+	inner_keys(side, keys);
 	if (!walk(arena, &rel, keys, side->key_count) || rel->kind != RQL_REL_GET)
 		return NULL;
 	for (uint32_t k = 0; k < side->key_count; k++) {
@@ -201,22 +210,52 @@ const struct rql_rel *rql_side_key_table(struct rql_arena *arena, const struct r
 
 /* ---- the join ---- */
 
-/* The keys that are asked for: rows of a relation, or a list. */
+/* The keys that are asked for: rows of a relation, or tuples. */
 struct asked {
 	const struct rql_rel *keys;
-	struct rql_expr *const *values; /* keys NULL */
-	uint32_t count;
+	const struct rql_expr_tuples *tuples; /* keys NULL */
 };
 
-static struct rql_rel *filter_list(struct rql_arena *arena, struct rql_rel *rel, const struct rql_expr *key,
-                                   const struct asked *asked)
+static int compare_values(const void *a, const void *b)
 {
-	struct rql_expr *in = rql_expr_new(arena, RQL_EXPR_IN, rql_type_simple(RQL_TYPE_BOOLEAN), asked->count + 1);
-	struct rql_expr_list conditions = {0};
-	if (!in || !rql_expr_list_add(arena, &conditions, in))
+	return rql_value_compare(&(*(struct rql_expr *const *)a)->value, &(*(struct rql_expr *const *)b)->value);
+}
+
+/* The key IN the different values of its part. NULL: out of memory. */
+static struct rql_expr *in_part(struct rql_arena *arena, const struct rql_expr *key, const struct rql_expr_tuples *tuples,
+                                uint32_t part)
+{
+	struct rql_expr *in = rql_expr_new(arena, RQL_EXPR_IN, rql_type_simple(RQL_TYPE_BOOLEAN), tuples->count + 1);
+	if (!in)
 		return NULL;
+	struct rql_expr **list = in->children + 1;
 	in->children[0] = (struct rql_expr *)(uintptr_t)key;
-	memcpy(in->children + 1, asked->values, asked->count * sizeof(*in->children));
+	in->child_count = 1;
+	for (uint32_t i = 0; i < tuples->count; i++) {
+		if (!(list[i] = rql_expr_new(arena, RQL_EXPR_CONSTANT, key->type, 0)))
+			return NULL;
+		list[i]->value = tuples->values[part][i];
+	}
+	qsort(list, tuples->count, sizeof(*list), compare_values);
+	for (uint32_t i = 0; i < tuples->count; i++)
+		if (!i || compare_values(&list[i], &in->children[in->child_count - 1]))
+			in->children[in->child_count++] = list[i];
+	if (tuples->parts > 1) {
+		in->tuples = tuples;
+		in->part = part;
+	}
+	return in;
+}
+
+static struct rql_rel *filter_list(struct rql_arena *arena, struct rql_rel *rel, const struct rql_expr *const *keys,
+                                   const struct rql_expr_tuples *tuples)
+{
+	struct rql_expr_list conditions = {0};
+	for (uint32_t part = 0; part < tuples->parts; part++) {
+		struct rql_expr *in = in_part(arena, keys[part], tuples, part);
+		if (!in || !rql_expr_list_add(arena, &conditions, in))
+			return NULL;
+	}
 	return rql_rel_filter(arena, rel, &conditions);
 }
 
@@ -249,7 +288,7 @@ static struct rql_rel *reduce(struct rql_arena *arena, const struct rql_block_si
 {
 	struct rql_rel *here = (struct rql_rel *)(uintptr_t)rel;
 	if (step_of(rel, keys, side->key_count) == STEP_HERE)
-		return by->keys ? semi_join(arena, side, here, keys, by->keys) : filter_list(arena, here, keys[0], by);
+		return by->keys ? semi_join(arena, side, here, keys, by->keys) : filter_list(arena, here, keys, by->tuples);
 	struct rql_rel *copy = RQL_NEW(arena, struct rql_rel);
 	struct rql_rel **child = RQL_NEW_ARRAY(arena, struct rql_rel *, 1);
 	if (!copy || !child || (rel->kind != RQL_REL_FILTER && !follow(arena, rel, keys, side->key_count)) ||
@@ -262,13 +301,15 @@ static struct rql_rel *reduce(struct rql_arena *arena, const struct rql_block_si
 
 struct rql_rel *rql_side_reduce(struct rql_arena *arena, const struct rql_block_side *side, const struct rql_rel *keys)
 {
-	const struct rql_expr *inner[RQL_SIDE_KEYS] = {side->keys[0].inner, side->keys[1].inner};
+	const struct rql_expr *inner[RQL_SIDE_KEYS];
+	inner_keys(side, inner);
 	return reduce(arena, side, side->rel, inner, &(struct asked){.keys = keys});
 }
 
-struct rql_rel *rql_side_list(struct rql_arena *arena, const struct rql_block_side *side, struct rql_expr *const *values,
-                              uint32_t count)
+struct rql_rel *rql_side_list(struct rql_arena *arena, const struct rql_block_side *side,
+                              const struct rql_expr_tuples *tuples)
 {
-	const struct rql_expr *inner[RQL_SIDE_KEYS] = {side->keys[0].inner};
-	return reduce(arena, side, side->rel, inner, &(struct asked){.values = values, .count = count});
+	const struct rql_expr *inner[RQL_SIDE_KEYS];
+	inner_keys(side, inner);
+	return reduce(arena, side, side->rel, inner, &(struct asked){.tuples = tuples});
 }

@@ -11,14 +11,13 @@
 bool rql_side_can_reduce(const struct rql_block_side *side);
 /* The table of which the side's keys are columns, below projections, conditions and groups, and their numbers in it, as
  * rql_rel.column_ids has them. NULL: they are no columns of one table. */
-#define RQL_SIDE_KEYS 2u
 const struct rql_rel *rql_side_key_table(struct rql_arena *arena, const struct rql_block_side *side,
                                          uint32_t columns[RQL_SIDE_KEYS]);
 /* The side's relation where only rows stay whose keys are among `keys`: a relation of its outer keys' columns. NULL: out of
  * memory. */
 struct rql_rel *rql_side_reduce(struct rql_arena *arena, const struct rql_block_side *side, const struct rql_rel *keys);
-/* ... whose one key is one of these constants. */
-struct rql_rel *rql_side_list(struct rql_arena *arena, const struct rql_block_side *side, struct rql_expr *const *values,
-                              uint32_t count);
+/* ... whose keys, one or several, are of these tuples: constants of which none is NULL. */
+struct rql_rel *rql_side_list(struct rql_arena *arena, const struct rql_block_side *side,
+                              const struct rql_expr_tuples *tuples);
 
 #endif

@@ -255,6 +255,7 @@ rql_status rql_scan_bind_rows(const struct rql_plan_context *ctx, struct rql_are
 		return out_of_memory(&s->b);
 	RQL_TRY(rql_scan_bind_begin(&s->b, &joins));
 	RQL_TRY(rql_scan_bind_conjuncts(&s->b));
+	RQL_TRY(rql_scan_join_tuples(&s->b, joins));
 	RQL_TRY(bind_orders(s, rows));
 	RQL_TRY(bind_outputs(s, rows));
 	*out = (struct rql_request){.snapshot = s->b.snapshot,
@@ -264,6 +265,8 @@ rql_status rql_scan_bind_rows(const struct rql_plan_context *ctx, struct rql_are
 	                            .conjuncts = s->b.conjuncts,
 	                            .lookup_count = star->subtree_count,
 	                            .lookups = joins,
+	                            .tuple_count = s->b.tuple_count,
+	                            .tuples = s->b.tuples,
 	                            .wants = RQL_PORT_BATCH,
 	                            .output_count = rows->output_count,
 	                            .outputs = s->outputs,

@@ -400,6 +400,7 @@ static rql_status bind_conjunct(struct rql_scan_binding *b, const struct rql_exp
 	uint32_t column = only ? rql_scan_find_column(b->snapshot, b->column_ids, only) : RQL_NONE;
 	if (column == RQL_NONE)
 		return test_program(b, e);
+	rql_scan_note_part(b, e, column);
 	if (b->snapshot->columns[column].kind == RQL_STORE_CODED) {
 		struct rql_error why = {0}, *err = b->err;
 		b->err = &why;
@@ -420,9 +421,7 @@ static rql_status bind_conjunct(struct rql_scan_binding *b, const struct rql_exp
 		return RQL_OK;
 	RQL_TRY(test_program(b, e));
 	const struct rql_store_column *stored = &b->snapshot->columns[column];
-	const bool real = stored->kind == RQL_STORE_REAL;
-	if (real || is_integral(stored))
-		rql_scan_true_ranges(b->arena, e, column, real, &b->conjuncts[b->conjunct_count - 1].ranges);
+	rql_scan_true_ranges(b->arena, e, column, stored->type.id, &b->conjuncts[b->conjunct_count - 1].ranges);
 	bool list = e->kind == RQL_EXPR_IN && e->children[0]->kind == RQL_EXPR_COLUMN;
 	return list && is_integral(stored) && !stored->wide ? list_values(b, e, column) : RQL_OK;
 }
@@ -482,5 +481,5 @@ rql_status rql_scan_bind_conjuncts(struct rql_scan_binding *b)
 			RQL_TRY(finish_days(b, &b->days[i]));
 	for (uint32_t s = 0; s < b->star->subtree_count; s++)
 		RQL_TRY(bind_nulls(b, s));
-	return RQL_OK;
+	return rql_scan_finish_tuples(b);
 }

@@ -7,12 +7,16 @@
  * most: less than the two others together. */
 #define DENSE 3u
 
-/* Descriptors say enough; NULL's code counts as one more. */
+/* Descriptors say enough; NULL's code counts as one more. Places are dense. */
 static bool is_dense(const struct rql_store_segment *segment, const struct rql_index_of *of)
 {
 	rql_int128 least, greatest;
+	struct rql_index_key key;
 	if (of->more_count)
 		return false;
+	rql_index_key_make(segment, of, &key);
+	if (key.placed)
+		return true;
 	const uint64_t rows = rql_index_segment_bounds(segment, of->column, &least, &greatest);
 	return ((rql_uint128)greatest - (rql_uint128)least) / DENSE < rows || !rows;
 }
@@ -42,6 +46,27 @@ struct rql_index_of rql_index_auto(const struct rql_store_segment *segment, cons
 	else
 		as.form = points ? RQL_INDEX_HASH : RQL_INDEX_SORTED;
 	return as;
+}
+
+rql_status rql_index_runs_take(const struct rql_store_snapshot *snapshot, const struct rql_index_of *of, bool points,
+                               const struct rql_device *cpu, struct rql_arena *arena, struct rql_placement **out,
+                               struct rql_error *err)
+{
+	const enum rql_index_form tried[] = {of->form == RQL_INDEX_AUTO ? RQL_INDEX_DIRECT : of->form,
+	                                     points ? RQL_INDEX_HASH : RQL_INDEX_SORTED, RQL_INDEX_SORTED};
+	const uint32_t each = of->form != RQL_INDEX_AUTO ? 1 : points ? 3 : 2;
+	struct rql_place *at = RQL_NEW_ARRAY(arena, struct rql_place, (size_t)snapshot->segment_count * each + 1);
+	char key[RQL_INDEX_KEY_BYTES];
+	if (!at)
+		return rql_error_memory(err, (size_t)snapshot->segment_count * each * sizeof(*at), "a look-up");
+	for (uint32_t s = 0; s < snapshot->segment_count; s++)
+		for (uint32_t f = 0; f < each; f++) {
+			struct rql_index_of as = *of;
+			as.form = tried[f];
+			at[s * each + f] = rql_index_place_of(&snapshot->segments[s], &as, key); /* one key for all */
+		}
+	rql_placements_take(at, each, snapshot->segment_count, cpu, out);
+	return RQL_OK;
 }
 
 /* ---- ahead of the first query ---- */

@@ -28,15 +28,19 @@ static bool has_index(unsigned forms, const struct rql_request *request, uint32_
 
 bool rql_index_answers(unsigned forms, const struct rql_request *request, const struct rql_conjunct *c)
 {
-	return c->pairs.values[0] ? has_index(forms, request, c->pairs.columns[0]) || has_index(forms, request, c->pairs.columns[1])
-	                          : has_index(forms, request, rql_index_test_column(request->snapshot, c));
+	if (!c->tuples.parts)
+		return has_index(forms, request, rql_index_test_column(request->snapshot, c));
+	bool some = false;
+	for (uint32_t part = 0; part < c->tuples.parts; part++)
+		some = some || has_index(forms, request, c->tuples.columns[part]);
+	return some;
 }
 
 bool rql_index_is_exact(const struct rql_request *request)
 {
 	const struct rql_conjunct *c = request->conjuncts;
-	const uint32_t column = c->pairs.values[0] ? RQL_NONE : rql_index_test_column(request->snapshot, c);
-	bool exact = request->conjunct_count == 1 && column != RQL_NONE && !request->snapshot->columns[column].wide;
+	const uint32_t column = c->tuples.parts ? RQL_NONE : rql_index_test_column(request->snapshot, c);
+	bool exact = request->conjunct_count == 1 && column != RQL_NONE;
 	for (uint32_t i = 0; i < request->index_count && exact; i++)
 		exact = !request->indexes[i].more_count || request->indexes[i].column != column;
 	return exact;
@@ -55,7 +59,7 @@ uint64_t rql_index_choice_bytes(const struct rql_index_choice *p)
 {
 	uint64_t sum = p->test_count * sizeof(*p->tests);
 	for (uint32_t t = 0; t < p->test_count; t++)
-		sum += p->tests[t].count * sizeof(struct rql_index_range) + p->tests[t].paired_count * sizeof(rql_int128);
+		sum += p->tests[t].count * sizeof(struct rql_index_range) + p->tests[t].tuple_count * sizeof(rql_int128);
 	return sum;
 }
 
@@ -99,7 +103,7 @@ double rql_index_guess(const struct rql_store_column *column, const struct rql_i
 struct cover {
 	struct rql_index_of of;
 	uint32_t count, tests[RQL_INDEX_COLUMNS_MOST];
-	uint32_t pair; /* two of them are this pair's; 0: of none */
+	uint32_t tuple; /* whose parts some of them are; 0: none's */
 };
 
 static bool is_point(const struct rql_index_test *test)
@@ -129,7 +133,7 @@ static bool cover_several(const struct rql_index_choice *p, const struct rql_ind
 	                             (all && rql_index_test_values(&p->tests[out->tests[out->count - 1]]) <= RQL_INDEX_RANGES_MOST));
 }
 
-/* What is asked of the column beside the pair's values: a single value, or at the end one range. */
+/* What is asked of the column beside the tuple's values: a single value, or at the end one range. */
 static uint32_t find_beside(const struct rql_index_choice *p, uint32_t column, bool at_end)
 {
 	uint32_t found = RQL_NONE;
@@ -139,26 +143,43 @@ static uint32_t find_beside(const struct rql_index_choice *p, uint32_t column, b
 	return found;
 }
 
-/* The values of a pair, whose tests are `first` and the next one, and single values of the columns before, between and
+/* How many tests from the first one on are parts of its tuple. */
+static uint32_t parts_of(const struct rql_index_choice *p, uint32_t first)
+{
+	uint32_t parts = 1;
+	while (first + parts < p->test_count && p->tests[first + parts].tuple == p->tests[first].tuple)
+		parts++;
+	return parts;
+}
+
+static uint32_t find_part(const struct rql_index_choice *p, uint32_t first, uint32_t parts, uint32_t column)
+{
+	uint32_t found = RQL_NONE;
+	for (uint32_t t = first; t < first + parts && found == RQL_NONE; t++)
+		found = p->tests[t].column == column ? t : found;
+	return found;
+}
+
+/* The values of all parts of a tuple, whose tests begin with `first`, and single values of the columns before, between and
  * behind them. */
-static bool cover_pair(const struct rql_index_choice *p, const struct rql_index_of *of, uint32_t first, struct cover *out)
+static bool cover_tuple(const struct rql_index_choice *p, const struct rql_index_of *of, uint32_t first, struct cover *out)
 {
 	const struct rql_index_test *tests = p->tests;
-	uint32_t both = 0;
+	const uint32_t parts = parts_of(p, first);
+	uint32_t covered = 0;
 	const bool can = takes(p->forms, of);
 	bool points = true;
-	*out = (struct cover){.of = *of, .pair = tests[first].pair};
+	*out = (struct cover){.of = *of, .tuple = tests[first].tuple};
 	while (out->count < rql_index_columns(of) && points && can) {
-		const uint32_t column = rql_index_column(of, out->count);
-		const bool one = tests[first].column == column, other = tests[first + 1].column == column;
-		const uint32_t found = one ? first : other ? first + 1 : find_beside(p, column, both == 2);
+		const uint32_t column = rql_index_column(of, out->count), part = find_part(p, first, parts, column);
+		const uint32_t found = part != RQL_NONE ? part : find_beside(p, column, covered == parts);
 		if (found == RQL_NONE)
 			break;
-		both += one || other;
-		points = one || other || is_point(&tests[found]);
+		covered += part != RQL_NONE;
+		points = part != RQL_NONE || is_point(&tests[found]);
 		out->tests[out->count++] = found;
 	}
-	return can && both == 2 && (of->form != RQL_INDEX_HASH || (points && out->count == rql_index_columns(of)));
+	return can && covered == parts && (of->form != RQL_INDEX_HASH || (points && out->count == rql_index_columns(of)));
 }
 
 /* Counts, where runs are there. */
@@ -167,12 +188,12 @@ static rql_status look(struct rql_index_choice *p, const struct cover *cover, co
 {
 	const struct rql_store_snapshot *snapshot = p->snapshot;
 	const struct rql_index_test *last = &tests[cover->tests[cover->count - 1]];
-	const uint32_t look_ups = rql_index_look_ups(tests, cover->tests, cover->count, cover->pair);
+	const uint32_t look_ups = rql_index_look_ups(tests, cover->tests, cover->count, cover->tuple);
 	struct rql_index_range ranges[RQL_INDEX_COLUMNS_MOST];
 	p->of = cover->of;
 	p->covered = cover->count;
-	p->pair = cover->pair;
-	p->points = ((p->pair && last->pair == p->pair) || is_points(last)) && cover->count == rql_index_columns(&cover->of);
+	p->tuple = cover->tuple;
+	p->points = ((p->tuple && last->tuple == p->tuple) || is_points(last)) && cover->count == rql_index_columns(&cover->of);
 	p->found = p->missing_rows = p->missing = p->look_ups = 0;
 	p->prefix = false;
 	for (uint32_t s = 0; s < snapshot->segment_count; s++) {
@@ -191,7 +212,7 @@ static rql_status look(struct rql_index_choice *p, const struct cover *cover, co
 		}
 		RQL_TRY(rql_index_run_get(snapshot, s, &as, device, NULL, &run, err));
 		for (uint32_t i = 0; i < look_ups; i++) {
-			rql_index_sought(tests, cover->tests, cover->count, cover->pair, i, ranges);
+			rql_index_sought(tests, cover->tests, cover->count, cover->tuple, i, ranges);
 			p->found += rql_index_run_find(run, segment, ranges, cover->count, &rows);
 		}
 		p->look_ups += look_ups;
@@ -251,10 +272,12 @@ static rql_status choose_test(struct rql_index_choice *p, const struct rql_reque
 		if (choose_form(p->forms, request, &p->tests[t], &cover.of))
 			RQL_TRY(try_cover(p, &cover, &best, &best_cover, device, err));
 	}
-	for (uint32_t t = 0; t + 1 < p->test_count; t++)
-		for (uint32_t i = 0; i < request->index_count && p->tests[t].pair && p->tests[t].pair == p->tests[t + 1].pair; i++)
-			if (cover_pair(p, &request->indexes[i], t, &cover))
+	for (uint32_t t = 0; t < p->test_count; t++) {
+		const bool begins = p->tests[t].tuple && (!t || p->tests[t - 1].tuple != p->tests[t].tuple);
+		for (uint32_t i = 0; i < request->index_count && begins; i++)
+			if (cover_tuple(p, &request->indexes[i], t, &cover))
 				RQL_TRY(try_cover(p, &cover, &best, &best_cover, device, err));
+	}
 	for (uint32_t i = 0; i < request->index_count; i++)
 		if (request->indexes[i].more_count && cover_several(p, &request->indexes[i], &cover))
 			RQL_TRY(try_cover(p, &cover, &best, &best_cover, device, err));
@@ -267,10 +290,10 @@ static rql_status choose_test(struct rql_index_choice *p, const struct rql_reque
 
 static rql_status make_tests(struct rql_index_choice *p, const struct rql_conjunct *c, uint32_t number, struct rql_error *err)
 {
-	if (!c->pairs.values[0])
+	if (!c->tuples.parts)
 		return rql_index_test_make(p->snapshot, c, &p->tests[p->test_count++], err);
-	for (uint32_t part = 0; part < 2; part++)
-		RQL_TRY(rql_index_test_make_part(p->snapshot, &c->pairs, part, number, &p->tests[p->test_count++], err));
+	for (uint32_t part = 0; part < c->tuples.parts; part++)
+		RQL_TRY(rql_index_test_make_part(p->snapshot, &c->tuples, part, number, &p->tests[p->test_count++], err));
 	return RQL_OK;
 }
 
@@ -279,7 +302,7 @@ rql_status rql_index_choose(unsigned forms, const struct rql_request *request, s
 {
 	out->forms = forms;
 	out->snapshot = rql_store_snapshot_retain(request->snapshot);
-	out->tests = calloc(2 * (size_t)request->conjunct_count, sizeof(*out->tests)); /* pairs have two */
+	out->tests = calloc(RQL_INDEX_COLUMNS_MOST * (size_t)request->conjunct_count, sizeof(*out->tests)); /* of tuples */
 	if (!out->tests)
 		return rql_error_memory(err, 0, "look-ups");
 	for (uint32_t c = 0; c < request->conjunct_count; c++)

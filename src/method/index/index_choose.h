@@ -23,7 +23,7 @@ struct rql_index_choice {
 	 * tested; so are these where a segment's keys are prefixes. */
 	struct rql_index_test *tests;
 	uint32_t covered;
-	uint32_t pair; /* two of these are the columns of this pair, whose values are looked up together; 0: of none */
+	uint32_t tuple; /* some of these are its parts, whose values are looked up together; 0: of none */
 	/* of what was there when it was prepared */
 	double found;        /* rows that the look-ups give */
 	double missing_rows; /* of segments without a run */
@@ -47,10 +47,10 @@ uint64_t rql_index_choice_bytes(const struct rql_index_choice *choice); /* what 
 /* Rows of one value, or of ranges among evenly spread ones, in so many rows. */
 double rql_index_guess(const struct rql_store_column *column, const struct rql_index_test *test, double rows);
 
-/* How many look-ups in a run: one for each value of the pair, or range of the last column. order: whose tests; NULL: the
+/* How many look-ups in a run: one for each value of the tuple, or range of the last column. order: whose tests; NULL: the
  * first ones. */
-uint32_t rql_index_look_ups(const struct rql_index_test *tests, const uint32_t *order, uint32_t count, uint32_t pair);
+uint32_t rql_index_look_ups(const struct rql_index_test *tests, const uint32_t *order, uint32_t count, uint32_t tuple);
 /* The i-th of them: a range of each of the first `count` columns of the index. */
-void rql_index_sought(const struct rql_index_test *tests, const uint32_t *order, uint32_t count, uint32_t pair, uint32_t i,
+void rql_index_sought(const struct rql_index_test *tests, const uint32_t *order, uint32_t count, uint32_t tuple, uint32_t i,
                       struct rql_index_range *out);
 #endif

@@ -56,10 +56,22 @@ static rql_status visit_arrays(struct rql_frame_file *file, struct rql_index_map
 	return RQL_OK;
 }
 
+static rql_status visit_values(struct rql_frame_file *file, struct rql_index_run *run)
+{
+	rql_int128 *values = (rql_int128 *)(uintptr_t)run->key.values;
+	if (!file->writing)
+		file->mem = &run->mem;
+	RQL_FRAME_VISIT(file, run->key.value_count);
+	RQL_FRAME_OPTIONAL(file, values, run->key.value_count);
+	run->key.values = values;
+	return RQL_OK;
+}
+
 static rql_status visit(struct rql_frame_file *file, struct rql_placement *placement)
 {
 	struct rql_index_run *run = (struct rql_index_run *)placement;
 	struct rql_index_map *map = &run->map;
+	RQL_TRY(visit_values(file, run));
 	if (!file->writing)
 		file->mem = &map->mem;
 	RQL_TRY(rql_frame_bool(file, &map->narrow));
@@ -69,7 +81,7 @@ static rql_status visit(struct rql_frame_file *file, struct rql_placement *place
 	RQL_FRAME_VISIT(file, map->slots);
 	RQL_FRAME_VISIT(file, map->listed);
 	RQL_TRY(visit_arrays(file, map));
-	placement->bytes = map->mem.held;
+	placement->bytes = map->mem.held + run->mem.held;
 	return RQL_OK;
 }
 
@@ -107,13 +119,19 @@ static const char *check(const struct rql_store_segment *segment, const struct r
 	const struct rql_index_of of = of_place(at);
 	const struct rql_store_view *view = &segment->columns[at->part];
 	uint64_t keyed = 0;
+	const struct rql_index_key read = run->key;
 	rql_index_key_make(segment, &of, &run->key);
+	run->key.value_count = read.value_count;
+	run->key.values = read.values;
 	for (uint32_t b = 0; b < segment->blocks; b++)
 		keyed += view->blocks[b].rows - view->blocks[b].nulls;
 	if (map->count != keyed)
 		return "a map has other rows than its segment";
 	if (!rql_index_map_check(map))
 		return "a map is impossible";
+	const char *why = rql_index_places_check(&run->key, map->greatest);
+	if (why)
+		return why;
 	if (map->form != RQL_INDEX_HASH)
 		return are_rows(segment, view, map->rows, map->count) ? NULL : "a map leads to rows that there are not";
 	const uint32_t *rows;

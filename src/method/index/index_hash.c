@@ -74,6 +74,11 @@ rql_status rql_index_hash_make(struct rql_index_map *map, const struct rql_index
 	return RQL_OK;
 }
 
+uint32_t rql_index_hash_first(const struct rql_index_map *map, uint64_t key)
+{
+	return slot_of(map, key);
+}
+
 uint32_t rql_index_hash_find(const struct rql_index_map *map, uint64_t key, const uint32_t **rows)
 {
 	uint32_t slot = slot_of(map, key);

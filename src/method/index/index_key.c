@@ -33,7 +33,7 @@ static rql_int128 bound_of(const struct rql_store_view *view, const uint64_t bou
 	const rql_int128 integer = (rql_int128)((rql_uint128)bound[1] << 64 | bound[0]);
 	if (view->kind == RQL_STORE_REAL)
 		return rql_index_of_real(real);
-	return rql_index_is_lowered(view->kind, view->type) ? rql_index_lowered(integer) : integer;
+	return rql_index_is_lowered(view->kind, view->type) ? rql_uhugeint_place(integer) : integer;
 }
 
 uint64_t rql_index_segment_bounds(const struct rql_store_segment *segment, uint32_t column, rql_int128 *least,
@@ -63,8 +63,8 @@ void rql_index_column_bounds(const struct rql_store_column *column, rql_int128 *
 	            : real ? rql_index_of_real(column->real_greatest)
 	                   : column->greatest;
 	if (rql_index_is_lowered(column->kind, column->type)) {
-		*least = rql_index_lowered(*least);
-		*greatest = rql_index_lowered(*greatest);
+		*least = rql_uhugeint_place(*least);
+		*greatest = rql_uhugeint_place(*greatest);
 	}
 }
 
@@ -73,7 +73,7 @@ void rql_index_decode_wide(const struct rql_store_kernels *k, const struct rql_s
 {
 	rql_store_decode_int128(k, view, block, first, count, out);
 	for (uint32_t i = 0; i < count && rql_index_is_lowered(view->kind, view->type); i++)
-		out[i] = rql_index_lowered(out[i]);
+		out[i] = rql_uhugeint_place(out[i]);
 }
 
 void rql_index_decode(const struct rql_store_kernels *k, const struct rql_store_view *view, uint32_t block,
@@ -114,10 +114,11 @@ static void decode_stored(const struct rql_store_kernels *k, const struct rql_st
 /* ---- keys ---- */
 
 /* Codes count from 0 as they are stored; the others' bounds are in the blocks' descriptors. */
-static struct rql_index_digit digit_of(const struct rql_store_segment *segment, uint32_t column, rql_uint128 *span)
+static struct rql_index_digit digit_of(const struct rql_store_segment *segment, uint32_t column, rql_uint128 *span,
+                                       uint64_t *rows)
 {
 	rql_int128 least, greatest;
-	(void)rql_index_segment_bounds(segment, column, &least, &greatest);
+	*rows = rql_index_segment_bounds(segment, column, &least, &greatest);
 	*span = (rql_uint128)greatest - (rql_uint128)least;
 	const struct rql_store_view *view = &segment->columns[column];
 	const bool wide = least < INT64_MIN || greatest > INT64_MAX || rql_index_is_lowered(view->kind, view->type);
@@ -137,14 +138,21 @@ static bool fit(const struct rql_index_key *key, const rql_uint128 *spans)
 	return combinations <= UINT64_MAX;
 }
 
-/* The widest digit loses bits until they fit: its lowest ones tell the fewest rows apart. */
+/* A column alone has places where it does not fit. Of several the widest digit loses bits until they do: its lowest ones
+ * tell the fewest rows apart. */
 void rql_index_key_make(const struct rql_store_segment *segment, const struct rql_index_of *of,
                         struct rql_index_key *out)
 {
 	rql_uint128 spans[RQL_INDEX_COLUMNS_MOST] = {0};
+	uint64_t rows = 0;
 	*out = (struct rql_index_key){.count = rql_index_columns(of)};
 	for (uint32_t i = 0; i < out->count; i++)
-		out->digits[i] = digit_of(segment, rql_index_column(of, i), &spans[i]);
+		out->digits[i] = digit_of(segment, rql_index_column(of, i), &spans[i], &rows);
+	if (out->count == 1 && !fit(out, spans)) {
+		out->placed = true;
+		out->digits[0].last = rows - 1;
+		return;
+	}
 	while (!fit(out, spans)) {
 		uint32_t widest = 0;
 		for (uint32_t i = 1; i < out->count; i++)
@@ -188,6 +196,35 @@ void rql_index_key_read(const struct rql_index_key *key, const struct rql_store_
 	}
 }
 
+/* How many of the values are less. */
+static uint64_t count_below(const struct rql_index_key *key, rql_int128 value)
+{
+	uint32_t low = 0, high = key->value_count;
+	while (low < high) {
+		const uint32_t middle = low + (high - low) / 2;
+		if (key->values[middle] < value)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static bool find_places(const struct rql_index_key *key, struct rql_index_range range, uint64_t *least, uint64_t *greatest)
+{
+	*least = 0;
+	*greatest = key->digits[0].last;
+	if (!key->values)
+		return true;
+	*least = count_below(key, range.least);
+	*greatest = *least; /* behind the last of them */
+	if (range.greatest != range.least)
+		*greatest = count_below(key, range.greatest);
+	if (*greatest < key->value_count && key->values[*greatest] == range.greatest)
+		++*greatest;
+	return range.least <= range.greatest && *least < (*greatest)--;
+}
+
 /* A range as the segment stores it, in what it has, as digits without NULL's. False: it has no such value. */
 static bool clamp(const struct rql_index_digit *digit, const struct rql_store_view *view, struct rql_index_range range,
                   uint64_t *low, uint64_t *high)
@@ -209,6 +246,8 @@ bool rql_index_key_range(const struct rql_index_key *key, const struct rql_store
                          const struct rql_index_range *sought, uint32_t count, uint64_t *least, uint64_t *greatest)
 {
 	const bool several = key->count > 1;
+	if (key->placed)
+		return find_places(key, sought[0], least, greatest);
 	*least = *greatest = 0;
 	for (uint32_t i = 0; i < key->count; i++) {
 		const struct rql_index_digit *digit = &key->digits[i];

@@ -3,7 +3,8 @@
  * integers that ascend as the host orders them. Of one column a key is the distance from the segment's least value; of
  * several it is a number whose digits are such distances, the first column's the highest, so that keys ascend as the
  * columns do together. Distances that need more than a key's 64 bits lose their lowest ones: then a key is a prefix,
- * several values may have it, and what is found is tested. */
+ * several values may have it, and what is found is tested. Of one column that spans more, keys are places instead: how
+ * many of the segment's different values are less, which the run keeps (index_places.c). */
 #ifndef RQL_METHOD_INDEX_INDEX_KEY_H
 #define RQL_METHOD_INDEX_INDEX_KEY_H
 
@@ -16,6 +17,9 @@ struct rql_index_range {
 struct rql_index_key {
 	uint32_t count; /* columns */
 	bool prefix;    /* some digit is: rows that are found may have other values */
+	bool placed;    /* keys are places among `values` */
+	uint32_t value_count;
+	const rql_int128 *values; /* ascending, each once, borrowed; NULL: not known, any place is in any range */
 	struct rql_index_digit {
 		uint32_t column;
 		bool wide;        /* some value leaves 64 bits, or is lowered */
@@ -46,14 +50,10 @@ void rql_index_decode(const struct rql_store_kernels *k, const struct rql_store_
 /* Integers of any width. */
 void rql_index_decode_wide(const struct rql_store_kernels *k, const struct rql_store_view *view, uint32_t block,
                            uint32_t first, uint32_t count, rql_int128 *out);
-/* Unsigned integers of 128 bits: here each is 2^127 less, so that they ascend as signed ones do. */
+/* Unsigned integers of 128 bits: here they are their places (column/value.h). */
 static inline bool rql_index_is_lowered(enum rql_store_kind kind, struct rql_type type)
 {
 	return kind == RQL_STORE_INTEGER && type.id == RQL_TYPE_UHUGEINT;
-}
-static inline rql_int128 rql_index_lowered(rql_int128 bits)
-{
-	return (rql_int128)((rql_uint128)bits ^ (rql_uint128)1 << 127);
 }
 
 static inline uint32_t rql_index_columns(const struct rql_index_of *of)
@@ -67,7 +67,8 @@ static inline uint32_t rql_index_column(const struct rql_index_of *of, uint32_t 
 
 void rql_index_key_make(const struct rql_store_segment *segment, const struct rql_index_of *of,
                         struct rql_index_key *out);
-/* The keys of a block's rows; known: a bit for each row that has one, since its (first) column is not NULL. */
+/* The keys of a block's rows, which are no places; known: a bit for each row that has one, since its (first) column is not
+ * NULL. */
 void rql_index_key_read(const struct rql_index_key *key, const struct rql_store_kernels *k,
                         const struct rql_store_segment *segment, uint32_t block, union rql_index_room *room,
                         uint64_t *keys, uint64_t *known);

@@ -1,28 +1,29 @@
 /* A run of look-ups: values of the covered conditions looked up, the others tested where something was found. */
 #include <math.h>
 #include <string.h>
+#include "column/dict.h"
 #include "method/index/index_look.h"
 #include "util/simd.h"
 
 #define WORDS RQL_ROWS_BLOCK_WORDS
 
-uint32_t rql_index_look_ups(const struct rql_index_test *tests, const uint32_t *order, uint32_t count, uint32_t pair)
+uint32_t rql_index_look_ups(const struct rql_index_test *tests, const uint32_t *order, uint32_t count, uint32_t tuple)
 {
-	for (uint32_t c = 0; c < count && pair; c++)
-		if (tests[order ? order[c] : c].pair == pair)
-			return tests[order ? order[c] : c].paired_count;
+	for (uint32_t c = 0; c < count && tuple; c++)
+		if (tests[order ? order[c] : c].tuple == tuple)
+			return tests[order ? order[c] : c].tuple_count;
 	return tests[order ? order[count - 1] : count - 1].count;
 }
 
-void rql_index_sought(const struct rql_index_test *tests, const uint32_t *order, uint32_t count, uint32_t pair, uint32_t i,
+void rql_index_sought(const struct rql_index_test *tests, const uint32_t *order, uint32_t count, uint32_t tuple, uint32_t i,
                       struct rql_index_range *out)
 {
 	for (uint32_t c = 0; c < count; c++) {
 		const struct rql_index_test *test = &tests[order ? order[c] : c];
-		if (pair && test->pair == pair)
-			out[c] = (struct rql_index_range){test->paired[i], test->paired[i]};
+		if (tuple && test->tuple == tuple)
+			out[c] = (struct rql_index_range){test->part[i], test->part[i]};
 		else
-			out[c] = test->ranges[!pair && c + 1 == count ? i : 0];
+			out[c] = test->ranges[!tuple && c + 1 == count ? i : 0];
 	}
 }
 
@@ -34,13 +35,18 @@ struct running {
 	struct rql_device *device;
 	const struct rql_store_kernels *kernels;
 	struct rql_progress *progress;
-	struct rql_index_run **runs; /* [segments]: references; NULL: there is no room for it, its rows are tested */
+	struct rql_placement **runs; /* [segments]: of runs, references; NULL: there is no room for it, its rows are tested */
 	uint64_t *some;              /* a bit for each block of the snapshot that may have rows */
 	uint32_t *before;            /* [words of some]: such blocks before the word's */
 	uint64_t block_count;
 	uint32_t *blocks; /* [block_count] */
 	uint64_t *bits;   /* [block_count][WORDS] */
 };
+
+static const struct rql_index_run *run_of(const struct running *r, uint32_t s)
+{
+	return (const struct rql_index_run *)(const void *)r->runs[s];
+}
 
 /* Calls `each` for all rows of a segment that are looked up. */
 static void find_rows(struct running *r, uint32_t s,
@@ -49,11 +55,11 @@ static void find_rows(struct running *r, uint32_t s,
 	const struct rql_store_segment *segment = &r->p->snapshot->segments[s];
 	const uint32_t covered = r->p->covered;
 	struct rql_index_range ranges[RQL_INDEX_COLUMNS_MOST];
-	const uint32_t look_ups = rql_index_look_ups(r->tests, NULL, covered, r->p->pair);
+	const uint32_t look_ups = rql_index_look_ups(r->tests, NULL, covered, r->p->tuple);
 	for (uint32_t i = 0; i < look_ups; i++) {
 		const uint32_t *rows = NULL;
-		rql_index_sought(r->tests, NULL, covered, r->p->pair, i, ranges);
-		uint32_t count = rql_index_run_find(r->runs[s], segment, ranges, covered, &rows);
+		rql_index_sought(r->tests, NULL, covered, r->p->tuple, i, ranges);
+		uint32_t count = rql_index_run_find(run_of(r, s), segment, ranges, covered, &rows);
 		each(r, segment->first_block, rows, count);
 	}
 }
@@ -84,15 +90,24 @@ static void mark_rows(struct running *r, uint64_t first_block, const uint32_t *r
 	}
 }
 
+/* A run that was not there. */
+static rql_status make_run(struct running *r, uint32_t s, struct rql_error *err)
+{
+	const struct rql_index_of as = rql_index_auto(&r->p->snapshot->segments[s], &r->p->of, r->p->points, r->device);
+	struct rql_index_run *run = NULL;
+	RQL_TRY(rql_index_run_get(r->p->snapshot, s, &as, r->device, r->progress, &run, err));
+	r->runs[s] = &run->placement;
+	return RQL_OK;
+}
+
 /* A segment's run, and in which of its blocks rows are found. */
 static rql_status find_blocks(struct running *r, uint32_t s, struct rql_error *err)
 {
 	const struct rql_store_segment *segment = &r->p->snapshot->segments[s];
-	const struct rql_index_of as = rql_index_auto(segment, &r->p->of, r->p->points, r->device);
 	struct rql_error why = {0};
 	if (r->progress && atomic_load(&r->progress->cancel))
 		return rql_error_set(err, RQL_ERROR_INTERRUPTED, "INTERRUPT Error: Interrupted!");
-	rql_status status = rql_index_run_get(r->p->snapshot, s, &as, r->device, r->progress, &r->runs[s], &why);
+	rql_status status = r->runs[s] ? RQL_OK : make_run(r, s, &why);
 	if (status == RQL_OK) {
 		find_rows(r, s, mark_blocks);
 		if (r->found > r->most)
@@ -113,7 +128,7 @@ static rql_status list_blocks(struct running *r, struct rql_arena *arena, struct
 	const uint64_t words = r->p->snapshot->blocks / 64 + 1;
 	for (uint64_t w = 0; w < words; w++) {
 		r->before[w] = (uint32_t)r->block_count;
-		r->block_count += (uint64_t)__builtin_popcountll(r->some[w]);
+		r->block_count += r->some[w] ? (uint64_t)__builtin_popcountll(r->some[w]) : 0;
 	}
 	const uint64_t bytes = (r->block_count + 1) * WORDS * sizeof(uint64_t);
 	r->blocks = RQL_NEW_ARRAY(arena, uint32_t, r->block_count + 1);
@@ -148,15 +163,30 @@ static void test_blocks(const struct running *r)
 	for (uint64_t i = 0; i < r->block_count; i++) {
 		while (r->blocks[i] >= segment->first_block + segment->blocks)
 			segment++;
-		const struct rql_index_run *run = r->runs[segment - snapshot->segments];
+		const struct rql_index_run *run = run_of(r, (uint32_t)(segment - snapshot->segments));
 		for (uint32_t t = run && !run->key.prefix ? r->p->covered : 0; t < r->p->test_count; t++)
 			rql_index_test_block(r->kernels, &segment->columns[r->tests[t].column],
 			                     (uint32_t)(r->blocks[i] - segment->first_block), &r->tests[t], r->bits + i * WORDS);
 	}
 }
 
+/* A point's places in all runs, which the memory brings at once instead of one behind another. */
+static void fetch_ahead(const struct running *r)
+{
+	const struct rql_store_snapshot *snapshot = r->p->snapshot;
+	struct rql_index_range ranges[RQL_INDEX_COLUMNS_MOST];
+	if (rql_index_look_ups(r->tests, NULL, r->p->covered, r->p->tuple) != 1)
+		return;
+	rql_index_sought(r->tests, NULL, r->p->covered, r->p->tuple, 0, ranges);
+	for (uint32_t s = 0; s < snapshot->segment_count; s++)
+		if (r->runs[s])
+			rql_index_run_fetch(run_of(r, s), &snapshot->segments[s], ranges, r->p->covered);
+}
+
 static rql_status look_up(struct running *r, struct rql_arena *arena, struct rql_error *err)
 {
+	RQL_TRY(rql_index_runs_take(r->p->snapshot, &r->p->of, r->p->points, r->device, arena, r->runs, err));
+	fetch_ahead(r);
 	for (uint32_t s = 0; s < r->p->snapshot->segment_count; s++)
 		RQL_TRY(find_blocks(r, s, err));
 	RQL_TRY(list_blocks(r, arena, err));
@@ -169,29 +199,13 @@ static rql_status look_up(struct running *r, struct rql_arena *arena, struct rql
 #define POINT_ROWS_MOST 4096.0
 #define POINT_ROWS_TIMES 4.0
 
-/* The code of a value among those of a dictionary, which ascend; false: it is none of them. */
-static bool code_of(const struct rql_dimension *d, const struct rql_value *value, rql_int128 *out)
-{
-	uint32_t low = 0, high = d->count - d->has_null;
-	while (low < high) {
-		const uint32_t middle = low + (high - low) / 2;
-		const struct rql_value there = rql_column_get(&d->values, middle);
-		const int order = rql_value_compare(&there, value);
-		if (order == 0) {
-			*out = middle;
-			return true;
-		}
-		low = order < 0 ? middle + 1 : low;
-		high = order < 0 ? high : middle;
-	}
-	return false;
-}
-
 /* As it is stored, and reals in their order. */
 struct rql_index_range rql_index_point_range(const struct rql_store_column *column, const struct rql_value *value)
 {
 	rql_int128 sought = column->kind == RQL_STORE_REAL ? rql_index_of_real(value->real) : value->integer;
-	const bool there = column->kind != RQL_STORE_CODED || code_of(column->dimension, value, &sought);
+	if (column->kind == RQL_STORE_CODED)
+		sought = rql_dimension_find_value(column->dimension, value);
+	const bool there = column->kind != RQL_STORE_CODED || sought != RQL_DICT_NO_CODE;
 	return there ? (struct rql_index_range){sought, sought} : (struct rql_index_range){1, 0};
 }
 
@@ -251,7 +265,7 @@ rql_status rql_index_look(const struct rql_index_choice *p, struct rql_device *d
 	                    .device = device,
 	                    .kernels = rql_store_kernels_for(device->simd),
 	                    .progress = how->progress,
-	                    .runs = RQL_NEW_ARRAY(how->arena, struct rql_index_run *, snapshot->segment_count + 1),
+	                    .runs = RQL_NEW_ARRAY(how->arena, struct rql_placement *, snapshot->segment_count + 1),
 	                    .some = RQL_NEW_ARRAY(how->arena, uint64_t, words),
 	                    .before = RQL_NEW_ARRAY(how->arena, uint32_t, words)};
 	if (!r.runs || !r.some || !r.before)
@@ -259,8 +273,7 @@ rql_status rql_index_look(const struct rql_index_choice *p, struct rql_device *d
 	if (how->points)
 		RQL_TRY(take_points(&r, how->points, how->arena, err));
 	rql_status status = look_up(&r, how->arena, err);
-	for (uint32_t s = 0; s < snapshot->segment_count; s++)
-		rql_placement_release(r.runs[s] ? &r.runs[s]->placement : NULL);
+	rql_placements_release(r.runs, snapshot->segment_count);
 	RQL_TRY(status);
 	return give_rows(&r, how->arena, out, err);
 }

@@ -49,6 +49,21 @@ uint32_t rql_index_map_find(const struct rql_index_map *map, uint64_t least, uin
 	                                      : rql_index_sorted_find(map, least, greatest, rows);
 }
 
+void rql_index_map_fetch(const struct rql_index_map *map, uint64_t key)
+{
+	if (!map->count || key > map->greatest || map->form == RQL_INDEX_BTREE)
+		return;
+	if (map->form == RQL_INDEX_HASH) {
+		const uint32_t slot = rql_index_hash_first(map, key);
+		__builtin_prefetch(&map->table[slot]);
+		__builtin_prefetch((const char *)map->keys + (size_t)slot * (map->narrow ? 4 : 8));
+	} else if (map->form == RQL_INDEX_SORTED) {
+		__builtin_prefetch(&map->table[key >> map->shift]);
+	} else {
+		__builtin_prefetch(map->table ? &map->table[key] : &map->rows[key]);
+	}
+}
+
 /* Entries of the table of SORTED and DIRECT: ascending places among the rows. */
 static bool table_ascends(const struct rql_index_map *map, uint64_t entries)
 {

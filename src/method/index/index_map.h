@@ -42,6 +42,9 @@ void rql_index_map_clear(struct rql_index_map *map);
  * HASH: least == greatest. */
 uint32_t rql_index_map_find(const struct rql_index_map *map, uint64_t least, uint64_t greatest, const uint32_t **rows);
 
+/* Asks the memory for what a search for the key reads first. */
+void rql_index_map_fetch(const struct rql_index_map *map, uint64_t key);
+
 /* Of a map that was read and not made: may it be searched? Its rows may be any numbers. */
 bool rql_index_map_check(const struct rql_index_map *map);
 
@@ -61,6 +64,7 @@ uint64_t rql_index_btree_keys(const struct rql_index_map *map);
 rql_status rql_index_btree_levels(struct rql_index_map *map, struct rql_error *err) RQL_MUST_CHECK;
 bool rql_index_btree_check(const struct rql_index_map *map);
 bool rql_index_hash_check(const struct rql_index_map *map);
+uint32_t rql_index_hash_first(const struct rql_index_map *map, uint64_t key); /* the slot where it is looked for first */
 /* How many rows a slot has, and where they stand. */
 uint32_t rql_index_hash_slot(const struct rql_index_map *map, uint32_t slot, const uint32_t **rows);
 

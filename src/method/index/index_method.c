@@ -74,7 +74,7 @@ static void price(const struct rql_prepared *prepared, const struct rql_device *
 		*out = (struct rql_cost){.rows_out = (double)snapshot->rows};
 		return;
 	}
-	const double each = rql_index_look_ups(p->tests, NULL, p->covered, p->pair);
+	const double each = rql_index_look_ups(p->tests, NULL, p->covered, p->tuple);
 	double left = p->found, blocks = p->found + (room ? 0 : p->missing_rows / RQL_STORE_BLOCK);
 	blocks = blocks < (double)snapshot->blocks ? blocks : (double)snapshot->blocks;
 	(void)device;

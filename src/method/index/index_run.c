@@ -20,7 +20,7 @@ struct making {
 	const struct rql_index_of *of;
 	struct rql_budget *budget;
 	struct rql_progress *progress;
-	struct rql_index_key key;
+	struct rql_index_run *run;
 	struct rql_index_pair *pairs;
 	uint32_t count;
 };
@@ -30,7 +30,7 @@ static void read_block(struct making *m, const struct rql_store_kernels *k, uint
 {
 	uint64_t known[RQL_STORE_BLOCK / 64];
 	const uint32_t rows = m->segment->columns[m->of->column].blocks[block].rows;
-	rql_index_key_read(&m->key, k, m->segment, block, room, keys, known);
+	rql_index_key_read(&m->run->key, k, m->segment, block, room, keys, known);
 	for (uint32_t r = 0; r < rows; r++)
 		if (known[r / 64] >> r % 64 & 1)
 			m->pairs[m->count++] = (struct rql_index_pair){.key = keys[r], .row = block * RQL_STORE_BLOCK + r};
@@ -42,6 +42,8 @@ static rql_status read_segment(struct making *m, const struct rql_device *device
 	const struct rql_store_kernels *k = rql_store_kernels_for(device->simd);
 	union rql_index_room *room;
 	uint64_t *keys;
+	if (m->run->key.placed)
+		return rql_index_places_make(m->segment, device, m->progress, m->run, m->pairs, &m->count, err);
 	RQL_TRY(RQL_MEM_ARRAY(mem, room, 1, err));
 	RQL_TRY(RQL_MEM_ARRAY(mem, keys, RQL_STORE_BLOCK, err));
 	for (uint32_t b = 0; b < m->segment->blocks; b++) {
@@ -56,6 +58,7 @@ static void destroy(struct rql_placement *placement)
 {
 	struct rql_index_run *run = (struct rql_index_run *)placement;
 	rql_index_map_clear(&run->map);
+	rql_mem_clear(&run->mem);
 	free(run);
 }
 
@@ -69,6 +72,7 @@ struct rql_index_run *rql_index_run_new(const char *kind, struct rql_device *cpu
 		if (kinds[form] && strcmp(kinds[form], kind) == 0)
 			run->map.form = form;
 	rql_mem_init(&run->map.mem, budget, "an index");
+	rql_mem_init(&run->mem, budget, "an index");
 	return run;
 }
 
@@ -77,7 +81,6 @@ static rql_status make(const struct rql_place *at, struct rql_device *device, vo
 {
 	struct making *m = state;
 	const enum rql_index_form form = form_of(m->of);
-	rql_index_key_make(m->segment, m->of, &m->key);
 	struct rql_index_run *run = rql_index_run_new(at->kind, device, m->budget);
 	struct rql_index_pair *spare = NULL;
 	struct rql_mem mem;
@@ -85,7 +88,9 @@ static rql_status make(const struct rql_place *at, struct rql_device *device, vo
 	if (!run)
 		return rql_error_memory(err, sizeof(*run), "an index");
 	rql_mem_init(&mem, m->budget, "building an index");
+	m->run = run;
 	m->count = 0;
+	rql_index_key_make(m->segment, m->of, &run->key);
 	rql_status status = RQL_MEM_ARRAY(&mem, m->pairs, m->segment->rows, err);
 	if (status == RQL_OK && form != RQL_INDEX_DIRECT)
 		status = RQL_MEM_ARRAY(&mem, spare, m->segment->rows, err);
@@ -95,11 +100,10 @@ static rql_status make(const struct rql_place *at, struct rql_device *device, vo
 		status = rql_index_map_make(form, m->pairs, spare, m->count, m->budget, &run->map, err);
 	rql_mem_clear(&mem);
 	if (status != RQL_OK) {
-		free(run);
+		destroy(&run->placement);
 		return status;
 	}
-	run->key = m->key;
-	run->placement.bytes = run->map.mem.held;
+	run->placement.bytes = run->map.mem.held + run->mem.held;
 	run->placement.build_ms = (double)(rql_now_ns() - start) / 1e6;
 	*out = &run->placement;
 	return RQL_OK;
@@ -153,4 +157,12 @@ uint32_t rql_index_run_find(const struct rql_index_run *run, const struct rql_st
 	return rql_index_key_range(&run->key, segment, sought, count, &least, &greatest)
 	           ? rql_index_map_find(&run->map, least, greatest, rows)
 	           : 0;
+}
+
+void rql_index_run_fetch(const struct rql_index_run *run, const struct rql_store_segment *segment,
+                         const struct rql_index_range *sought, uint32_t count)
+{
+	uint64_t least, greatest;
+	if (rql_index_key_range(&run->key, segment, sought, count, &least, &greatest))
+		rql_index_map_fetch(&run->map, least);
 }

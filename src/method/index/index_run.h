@@ -10,6 +10,7 @@
 
 struct rql_index_run {
 	struct rql_placement placement; /* first */
+	struct rql_mem mem;             /* of the key's values */
 	struct rql_index_key key;
 	struct rql_index_map map;       /* rows: of the segment, counted as if all its blocks were full */
 };
@@ -24,6 +25,10 @@ struct rql_index_run *rql_index_run_new(const char *kind, struct rql_device *cpu
 #define RQL_INDEX_KEY_BYTES 48u
 struct rql_place rql_index_place_of(const struct rql_store_segment *segment, const struct rql_index_of *of,
                                     char key[RQL_INDEX_KEY_BYTES]);
+/* Those of all segments that are there, in the form that rql_index_auto gives; NULL: it is not. Release them together. */
+rql_status rql_index_runs_take(const struct rql_store_snapshot *snapshot, const struct rql_index_of *of, bool points,
+                               const struct rql_device *cpu, struct rql_arena *arena, struct rql_placement **out,
+                               struct rql_error *err) RQL_MUST_CHECK;
 /* Is it there? */
 bool rql_index_run_there(const struct rql_store_segment *segment, const struct rql_index_of *of,
                          const struct rql_device *cpu);
@@ -32,6 +37,21 @@ bool rql_index_run_there(const struct rql_store_segment *segment, const struct r
 rql_status rql_index_run_get(const struct rql_store_snapshot *snapshot, uint32_t segment,
                              const struct rql_index_of *of, struct rql_device *cpu, struct rql_progress *progress,
                              struct rql_index_run **out, struct rql_error *err) RQL_MUST_CHECK;
+/* Asks the memory for what a find of the same will read first. */
+void rql_index_run_fetch(const struct rql_index_run *run, const struct rql_store_segment *segment,
+                         const struct rql_index_range *sought, uint32_t count);
+
+/* index_places.c, of a run whose key is placed: makes its values, and the segment's pairs, ascending, for which there is
+ * room. */
+rql_status rql_index_places_make(const struct rql_store_segment *segment, const struct rql_device *cpu,
+                                 struct rql_progress *progress, struct rql_index_run *run, struct rql_index_pair *pairs,
+                                 uint32_t *count, struct rql_error *err) RQL_MUST_CHECK;
+/* The key of a run that outlives it: its values lie in `mem`. */
+rql_status rql_index_places_copy(const struct rql_index_key *from, struct rql_mem *mem, struct rql_index_key *out,
+                                 struct rql_error *err) RQL_MUST_CHECK;
+/* NULL: a key that was read may be looked up; greatest: of its map. */
+const char *rql_index_places_check(const struct rql_index_key *key, uint64_t greatest);
+
 /* The rows whose first `count` key columns lie in these ranges (rql_index_key_range), as rql_index_map_find. */
 uint32_t rql_index_run_find(const struct rql_index_run *run, const struct rql_store_segment *segment,
                             const struct rql_index_range *sought, uint32_t count, const uint32_t **rows);

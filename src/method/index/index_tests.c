@@ -74,7 +74,7 @@ static rql_status take_codes(const struct rql_store_column *column, const uint64
 /* A value of the column as they are compared here. */
 static rql_int128 value_of(const struct rql_store_column *column, rql_int128 value)
 {
-	return rql_index_is_lowered(column->kind, column->type) ? rql_index_lowered(value) : value;
+	return rql_index_is_lowered(column->kind, column->type) ? rql_uhugeint_place(value) : value;
 }
 
 static bool is_wide(const struct rql_store_column *column)
@@ -160,27 +160,27 @@ rql_status rql_index_test_make(const struct rql_store_snapshot *snapshot, const 
 	return c->list.values ? take_list(column, &c->list, out, err) : take_ranges(column, &c->ranges, out, err);
 }
 
-rql_status rql_index_test_make_part(const struct rql_store_snapshot *snapshot, const struct rql_value_pairs *pairs,
+rql_status rql_index_test_make_part(const struct rql_store_snapshot *snapshot, const struct rql_value_tuples *tuples,
                                     uint32_t part, uint32_t number, struct rql_index_test *out, struct rql_error *err)
 {
-	const uint32_t count = pairs->count;
-	const struct rql_value_list list = {.count = count, .values = pairs->values[part]};
-	*out = (struct rql_index_test){.column = pairs->columns[part], .pair = number, .paired_count = count};
+	const uint32_t count = tuples->count;
+	const struct rql_value_list list = {.count = count, .values = tuples->values[part]};
+	*out = (struct rql_index_test){.column = tuples->columns[part], .tuple = number, .tuple_count = count};
 	const struct rql_store_column *column = &snapshot->columns[out->column];
 	out->wide = is_wide(column);
 	RQL_TRY(take_list(column, &list, out, err));
-	const size_t bytes = ((size_t)count + 1) * sizeof(*out->paired);
-	if (!(out->paired = malloc(bytes)))
-		return rql_error_memory(err, bytes, "pairs of an index");
+	const size_t bytes = ((size_t)count + 1) * sizeof(*out->part);
+	if (!(out->part = malloc(bytes)))
+		return rql_error_memory(err, bytes, "tuples of an index");
 	for (uint32_t i = 0; i < count; i++)
-		out->paired[i] = value_of(column, list.values[i]);
+		out->part[i] = value_of(column, list.values[i]);
 	return RQL_OK;
 }
 
 void rql_index_test_free(struct rql_index_test *test)
 {
 	free(test->ranges);
-	free(test->paired);
+	free(test->part);
 }
 
 uint64_t rql_index_test_values(const struct rql_index_test *test)

@@ -12,10 +12,10 @@ struct rql_index_test {
 	bool wide; /* the column's values leave 64 bits, or are lowered (index_key.h) */
 	struct rql_index_range *ranges; /* disjoint, ascending; malloc'ed */
 	uint32_t point;                 /* the conjunct's: one range of one value, or none where no row has it */
-	/* Of a condition on pairs: the values of both columns stand beside each other, in the tests of both. */
-	uint32_t pair;         /* which condition plus 1; 0: it is of one column */
-	uint32_t paired_count;
-	rql_int128 *paired;    /* [paired_count]: this column's; malloc'ed */
+	/* Of a condition on tuples: the values of its columns stand beside each other, in the tests of each. */
+	uint32_t tuple; /* which condition plus 1; 0: it is of one column */
+	uint32_t tuple_count;
+	rql_int128 *part; /* [tuple_count]: this column's; malloc'ed */
 };
 
 /* The column that the condition is about, where it can be such a test at all; else RQL_NONE. */
@@ -23,8 +23,8 @@ uint32_t rql_index_test_column(const struct rql_store_snapshot *snapshot, const 
 /* RQL_ERROR_UNSUPPORTED: it has more than RQL_INDEX_RANGES_MOST ranges. */
 rql_status rql_index_test_make(const struct rql_store_snapshot *snapshot, const struct rql_conjunct *c,
                                struct rql_index_test *out, struct rql_error *err) RQL_MUST_CHECK;
-/* One of the two tests that pairs become, of which each alone says less; number: its `pair`. */
-rql_status rql_index_test_make_part(const struct rql_store_snapshot *snapshot, const struct rql_value_pairs *pairs,
+/* One of the tests that tuples become, of which each alone says less; number: its `tuple`. */
+rql_status rql_index_test_make_part(const struct rql_store_snapshot *snapshot, const struct rql_value_tuples *tuples,
                                     uint32_t part, uint32_t number, struct rql_index_test *out,
                                     struct rql_error *err) RQL_MUST_CHECK;
 void rql_index_test_free(struct rql_index_test *test);

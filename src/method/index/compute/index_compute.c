@@ -88,7 +88,7 @@ static bool probe(const struct rql_index_gpu *gpu, uint32_t s, uint32_t i, const
 	const struct rql_index_choice *choice = &prepared_of(gpu)->choice;
 	const struct rql_index_placed *placed = placed_of(gpu, s);
 	struct rql_index_range ranges[RQL_INDEX_COLUMNS_MOST];
-	rql_index_sought(choice->tests, NULL, choice->covered, choice->pair, i, ranges);
+	rql_index_sought(choice->tests, NULL, choice->covered, choice->tuple, i, ranges);
 	if (gpu->points && points && points[choice->tests[0].point - 1])
 		ranges[0] = rql_index_point_range(&gpu->snapshot->columns[choice->tests[0].column],
 		                                  points[choice->tests[0].point - 1]);
@@ -147,7 +147,7 @@ static rql_status prepare(const struct rql_request *request, struct rql_device *
 		free_prepared(p);
 		return status;
 	}
-	p->gpu.look_ups = rql_index_look_ups(p->choice.tests, NULL, p->choice.covered, p->choice.pair);
+	p->gpu.look_ups = rql_index_look_ups(p->choice.tests, NULL, p->choice.covered, p->choice.tuple);
 	p->gpu.points = rql_index_is_exact(request) && p->choice.test_count == 1 && rql_index_points(&p->choice) != 0;
 	*out = p;
 	return RQL_OK;

@@ -16,6 +16,7 @@ static void destroy(struct rql_placement *placement)
 	struct rql_index_placed *p = (struct rql_index_placed *)placement;
 	for (uint32_t i = 0; i < p->buffer_count; i++)
 		rql_buffer_free(p->buffers[i]);
+	rql_mem_clear(&p->mem);
 	free(p);
 }
 
@@ -214,11 +215,12 @@ static rql_status fill(const struct placing *x, const struct rql_index_of *of, s
 	const struct rql_index_placing *how = x->how;
 	struct rql_index_run *run = NULL;
 	RQL_TRY(rql_index_run_get(how->snapshot, x->segment, of, how->cpu, how->progress, &run, err));
-	x->p->key = run->key;
+	rql_status status = rql_index_places_copy(&run->key, &x->p->mem, &x->p->key, err);
 	x->p->greatest = run->map.greatest;
 	x->p->count = run->map.count;
 	start(x->p, &run->map);
-	rql_status status = run->map.count ? send_map(x, &run->map, err) : RQL_OK;
+	if (status == RQL_OK && run->map.count)
+		status = send_map(x, &run->map, err);
 	rql_placement_release(&run->placement);
 	return status;
 }
@@ -232,6 +234,7 @@ static rql_status make(const struct rql_place *at, struct rql_device *device, vo
 	if (!(x->p = calloc(1, sizeof(*x->p))))
 		return rql_error_memory(err, sizeof(*x->p), "an index");
 	x->p->placement = (struct rql_placement){.device = device, .destroy = destroy};
+	rql_mem_init(&x->p->mem, rql_store_budget(x->how->snapshot), "an index on a GPU");
 	rql_status status = fill(x, x->of, err);
 	if (status != RQL_OK) {
 		destroy(&x->p->placement);

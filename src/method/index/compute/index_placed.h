@@ -14,6 +14,7 @@
 struct rql_index_placed {
 	struct rql_placement placement; /* first */
 	struct rql_index_key key;       /* what its keys are made of */
+	struct rql_mem mem;             /* of the key's values */
 	uint64_t greatest;              /* key */
 	uint64_t count;                 /* rows; 0: nothing else is there */
 	/* What a look-up in it begins with: its map, lists and rows. HASHED only for points; keys that crowd there are sorted

@@ -51,7 +51,7 @@ static void free_prepared(struct rql_prepared *p)
 /* RX casts a ray for each line that a range crosses: too many, and it does not begin. */
 static bool has_lines(const struct rql_index_choice *choice)
 {
-	const uint32_t look_ups = rql_index_look_ups(choice->tests, NULL, choice->covered, choice->pair);
+	const uint32_t look_ups = rql_index_look_ups(choice->tests, NULL, choice->covered, choice->tuple);
 	bool fits = true;
 	for (uint32_t s = 0; s < choice->snapshot->segment_count && choice->of.form == RQL_INDEX_RX; s++) {
 		const struct rql_store_segment *segment = &choice->snapshot->segments[s];
@@ -60,7 +60,7 @@ static bool has_lines(const struct rql_index_choice *choice)
 		rql_index_key_make(segment, &choice->of, &key);
 		for (uint32_t i = 0; i < look_ups && fits; i++) {
 			uint64_t low, high;
-			rql_index_sought(choice->tests, NULL, choice->covered, choice->pair, i, ranges);
+			rql_index_sought(choice->tests, NULL, choice->covered, choice->tuple, i, ranges);
 			if (rql_index_key_range(&key, segment, ranges, choice->covered, &low, &high))
 				fits = (high - low) >> RQL_AXIS_BITS < RQL_RX_LINES - 1;
 		}
@@ -121,7 +121,7 @@ static bool probe(const struct rql_index_gpu *gpu, uint32_t s, uint32_t i, const
 	const struct rql_rx_placed *placed = placed_of(gpu, s);
 	const struct rql_index_choice *choice = &prepared_of(gpu)->choice;
 	struct rql_index_range ranges[RQL_INDEX_COLUMNS_MOST];
-	rql_index_sought(choice->tests, NULL, choice->covered, choice->pair, i, ranges);
+	rql_index_sought(choice->tests, NULL, choice->covered, choice->tuple, i, ranges);
 	(void)points;
 	if ((!placed->rx && !placed->cgrx) ||
 	    !rql_index_key_range(&placed->key, &gpu->snapshot->segments[s], ranges, choice->covered, low, high))
@@ -171,7 +171,7 @@ static rql_status prepare(const struct rql_request *request, struct rql_device *
 		return status;
 	}
 	p->gpu.state_bytes = RQL_RX_STATE_WORDS * 8;
-	p->gpu.look_ups = rql_index_look_ups(p->choice.tests, NULL, p->choice.covered, p->choice.pair);
+	p->gpu.look_ups = rql_index_look_ups(p->choice.tests, NULL, p->choice.covered, p->choice.tuple);
 	*out = p;
 	return RQL_OK;
 }

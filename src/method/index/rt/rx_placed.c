@@ -19,6 +19,7 @@ static void destroy(struct rql_placement *placement)
 	rql_cgrx_free(p->cgrx);
 	rql_buffer_free(p->keys);
 	rql_buffer_free(p->rows);
+	rql_mem_clear(&p->mem);
 	free(p);
 }
 
@@ -84,11 +85,10 @@ static rql_status fill(struct rql_rx_placed *p, const struct placing *state, str
 	struct rql_index_run *run = NULL;
 	sorted.form = RQL_INDEX_SORTED;
 	RQL_TRY(rql_index_run_get(state->snapshot, state->segment, &sorted, state->cpu, state->progress, &run, err));
-	p->key = run->key;
 	p->greatest = run->map.greatest;
 	p->narrow = run->map.narrow;
-	rql_status status = RQL_OK;
-	if (run->map.count) {
+	rql_status status = rql_index_places_copy(&run->key, &p->mem, &p->key, err);
+	if (status == RQL_OK && run->map.count) {
 		status = upload(p, &run->map, gpu, err);
 		*state->uploaded += (uint64_t)run->map.count * (p->narrow ? 8 : 12);
 		if (status == RQL_OK)
@@ -106,6 +106,7 @@ static rql_status make(const struct rql_place *at, struct rql_device *device, vo
 	if (!p)
 		return rql_error_memory(err, sizeof(*p), "an index");
 	p->placement = (struct rql_placement){.device = device, .destroy = destroy};
+	rql_mem_init(&p->mem, rql_store_budget(((const struct placing *)state)->snapshot), "an index on a GPU");
 	rql_status status = fill(p, state, device, err);
 	if (status != RQL_OK) {
 		destroy(&p->placement);

@@ -15,6 +15,7 @@ struct rql_rx_placed {
 	struct rql_cgrx *cgrx;
 	struct rql_buffer *keys, *rows; /* of rx: what it reads; rows as of index_run.h */
 	struct rql_index_key key;       /* what its keys are made of */
+	struct rql_mem mem;             /* of the key's values */
 	uint64_t greatest;              /* key */
 	bool narrow;                    /* keys have 32 bits */
 };
