@@ -23,23 +23,29 @@ static struct session groups_session(void)
 	return s;
 }
 
-/* DuckDB's answer, by a scan, or by partitions, over groups that stay on the device. */
-static void same_at(rayql_connection *con, const char *sql, int line)
+/* DuckDB's answer, by a scan, or by partitions. */
+static void equals_at(rayql_connection *con, const char *sql, int line)
 {
-	char text[2048];
-	if (left_out())
-		return;
 	run(con, "SET rayql_enable_scan = off; SET rayql_enable_group = off");
 	char *want = rows_of(con, sql, NULL);
 	run(con, "SET rayql_enable_scan = on; SET rayql_enable_group = on");
 	expect_at(con, sql, NULL, want, __FILE__, line);
 	expect_at(con, "SELECT method IN ('scan', 'group', 'materialise') FROM rayql_last_query()", NULL, "true\n", __FILE__, line);
+	free(want);
+}
+
+/* The same, over groups that stay on the device. */
+static void same_at(rayql_connection *con, const char *sql, int line)
+{
+	char text[2048];
+	if (left_out())
+		return;
+	equals_at(con, sql, line);
 	snprintf(text, sizeof text, "EXPLAIN %s", sql);
 	char *explain = rows_of(con, text, NULL);
 	if (!strstr(explain, "which stay on the device") && !strstr(explain, "join with groups of"))
 		fail_msg("line %d: no groups stay on the device: %s\n%s", line, sql, explain);
 	free(explain);
-	free(want);
 }
 #define same(con, sql) same_at(con, sql, __LINE__)
 
@@ -302,6 +308,7 @@ static const char *one_of(const char *const *list, size_t count)
 }
 #define ONE_OF(list) one_of(list, sizeof(list) / sizeof *(list))
 
+/* Groups so few that the CPU takes them over cheaper are among them. */
 static void random_query(rayql_connection *con, int number)
 {
 	static const char *const keys[] = {"k", "f", "s", "a", "b", "w", "k % 50", "length(s)", "upper(s)", "v"};
@@ -317,7 +324,8 @@ static void random_query(rayql_connection *con, int number)
 	snprintf(sql, sizeof sql,
 	         "SELECT %s, %s, %s FROM (SELECT %s AS p, %s AS q, %s AS x, %s AS y FROM %s GROUP BY p, q)%s GROUP BY %s ORDER BY ALL", by,
 	         ONE_OF(over), ONE_OF(over), first, second, ONE_OF(aggs), ONE_OF(aggs), ONE_OF(from), ONE_OF(where), by);
-	same_at(con, sql, 1000 + number);
+	if (!left_out())
+		equals_at(con, sql, 1000 + number);
 }
 
 static void everything(void **state)
