@@ -287,8 +287,9 @@ rql_status rql_pairs_run(struct rql_running *r, struct rql_run how, const char *
 	const rql_status status = offer->method->run(offer->prepared, offer->device, &how, &port, r->err);
 	if (how.progress)
 		atomic_store(&how.progress->phase, NULL);
+	const struct rql_device *whose = status == RQL_ERROR_DEVICE ? port.failed : status == RQL_ERROR_LIMIT ? port.full : NULL;
 	if (status == RQL_ERROR_DEVICE || status == RQL_ERROR_LIMIT || status == RQL_ERROR_MEMORY || status == RQL_ERROR_IO)
-		say_whose(r->err, status, what, offer->method, port.failed ? port.failed : port.full ? port.full : offer->device);
+		say_whose(r->err, status, what, offer->method, whose ? whose : offer->device);
 	if (status == RQL_ERROR_LIMIT)
 		r->failed.full = port.full;
 	/* Until the program ends, as after a loss: there is no structure to mark. Others may have done its work. */

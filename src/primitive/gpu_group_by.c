@@ -210,7 +210,8 @@ static rql_status check(const struct rql_group_by *group, struct rql_error *err)
 {
 	const struct rql_relation_tuning *t = &group->tuning;
 	if ((group->key_bits != 32 && group->key_bits != 64) || group->count > RQL_RELATION_ROWS || !group->keys.buffer ||
-	    group->column_count > RQL_RELATION_COLUMNS || (t->slots & (t->slots - 1)) || (t->threads & (t->threads - 1)) ||
+	    group->column_count > RQL_RELATION_COLUMNS || (t->slots & (t->slots - 1)) ||
+	    (t->slots && t->slots < SLOTS_LEAST) || (t->threads & (t->threads - 1)) ||
 	    t->piece_log2 > 30)
 		return rql_error_set(err, RQL_ERROR_INTERNAL,
 		                     "a group-by of %llu keys of %u bits with %u columns cannot be asked for",

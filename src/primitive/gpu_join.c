@@ -17,9 +17,9 @@
 #define PIECE_LOG2_PARTS 15u /* at most, of partitions */
 #define PIECE_LOG2_ALONE 16u /* each piece makes the table anew */
 #define PIECES 2048u
-/* Of a build side in order: threads of a workgroup that puts a table in order, and of one that looks rows up. A table holds
- * twice the rows that its partition has, so that nearly all have one; with as many heads as its rows are on average, or up
- * to a third fewer or more. */
+/* Of a build side in order: threads of a workgroup that puts a table in order, and of one that looks rows up. A table has
+ * 0.75 to 1.5 times as many heads as its partition has rows on average, and holds twice as many rows as heads: so nearly
+ * all partitions have one. */
 #define ORDER_THREADS 512u
 #define ORDERED_THREADS 256u
 #define ORDERED_PROBE_BITS RQL_PARTITION_PASS_BITS /* of the probe side's partitions at most: one pass */
@@ -124,7 +124,8 @@ static void choose_order(const struct rql_join *join, struct join_plan *plan)
 	while (buckets < most && buckets < rows - rows / 4)
 		buckets *= 2;
 	plan->order_buckets = join->tuning.buckets ? join->tuning.buckets : buckets;
-	plan->order_buckets = plan->order_buckets < most ? plan->order_buckets : most;
+	while (plan->order_buckets > most) /* they stay a power of two */
+		plan->order_buckets /= 2;
 	plan->order_slots = 2 * plan->order_buckets;
 }
 

@@ -158,7 +158,8 @@ static rql_status find_keys(struct values *v, uint32_t entries, struct rql_error
 	struct rql_distinct *numbers = NULL;
 	struct rql_column *met = NULL;
 	bool few = false;
-	if (!v->complete || rql_type_is_real(v->column.type))
+	if (!v->complete || rql_type_is_real(v->column.type) || !rql_type_bytes(v->column.type) ||
+	    v->column.type.id == RQL_TYPE_INTERVAL) /* what rql_distinct_new refuses */
 		return RQL_OK;
 	int32_t *of = malloc((entries + 1u) * sizeof *of);
 	rql_status status = of ? rql_distinct_new(&v->column.type, 1, &numbers, err)

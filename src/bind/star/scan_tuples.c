@@ -48,7 +48,8 @@ static rql_status new_values(struct rql_scan_binding *b, uint32_t count, int64_t
 void rql_scan_note_part(struct rql_scan_binding *b, const struct rql_expr *e, uint32_t column)
 {
 	uint32_t at = 0;
-	if (!e->tuples || e->kind != RQL_EXPR_IN || !may_be_part(&b->snapshot->columns[column]))
+	if (!e->tuples || e->kind != RQL_EXPR_IN || e->children[0]->kind != RQL_EXPR_COLUMN ||
+	    !may_be_part(&b->snapshot->columns[column]))
 		return;
 	while (at < b->tuple_count && b->tuples_of[at] != e->tuples)
 		at++;

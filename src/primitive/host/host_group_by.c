@@ -413,11 +413,12 @@ static rql_status run_once(struct run *run, uint64_t groups, uint64_t *more, str
 	return RQL_OK;
 }
 
-/* The rows of a table come again, without the device that has failed. False: none would be left. */
+/* The rows of a table come again, without the device that has failed. False: none would be left, or no device is known to
+ * have failed before groups were put. */
 static bool drop_device(struct rql_host_group_by *by, struct rql_device **devices, const struct rql_device *failed)
 {
 	uint32_t count = 0;
-	if (by->device_count < 2)
+	if (by->device_count < 2 || !failed)
 		return false;
 	for (uint32_t i = 0; i < by->device_count; i++)
 		if (devices[i] != failed)
@@ -446,9 +447,13 @@ rql_status rql_host_group_by_run(const struct rql_host_group_by *by, struct rql_
 	pthread_mutex_init(&run.sink_lock, NULL);
 	pthread_mutex_init(&run.kept_lock, NULL);
 	rql_status status = RQL_OK;
+	struct rql_device *dropped = NULL; /* the first */
 	uint64_t more = 0, groups = by->groups;
 	while ((status = run_once(&run, groups, &more, report, err)) != RQL_OK || more) {
-		if (status == RQL_ERROR_DEVICE && report->way == RQL_HOST_TABLE && by->again && drop_device(&with, devices, report->failed)) {
+		if (status == RQL_ERROR_DEVICE && report->way == RQL_HOST_TABLE && by->again &&
+		    drop_device(&with, devices, report->failed)) {
+			dropped = dropped ? dropped : report->failed;
+			report->failed = NULL;
 			rql_error_clear(err);
 		} else if (status != RQL_OK) {
 			break;
@@ -462,6 +467,7 @@ rql_status rql_host_group_by_run(const struct rql_host_group_by *by, struct rql_
 		}
 		by->again(by->rows.state);
 	}
+	report->failed = status == RQL_ERROR_DEVICE || !dropped ? report->failed : dropped;
 	pthread_mutex_destroy(&run.sink_lock);
 	pthread_mutex_destroy(&run.kept_lock);
 	return status;

@@ -124,7 +124,7 @@ rql_status rql_host_group_tables(const struct rql_host_group_by *by, const struc
 	rql_status status = gather(threads, by->device_count, report, found, err);
 	if (status == RQL_OK && *found <= sizes->groups) {
 		report->groups += rql_host_merge_count(tables.merge);
-		status = put_merged(&tables, err);
+		status = put_merged(&tables, err); /* groups may have been put: no device is named whose rows could come again */
 	}
 	pthread_mutex_destroy(&tables.rows_lock);
 	pthread_mutex_destroy(&tables.sink_lock);

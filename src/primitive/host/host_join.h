@@ -88,7 +88,7 @@ struct rql_host_report {
 	 * looks for matches from the end of the exchange beside them. The rest is partitioning. */
 	double device_ns, link_ns, order_ns, match_ns;
 };
-/* Pairs of partitions that the join is made of on its first device under its limit; 0: none would fit. */
+/* Pairs of partitions that the join is made of on each device under its limit; 0: none would fit. */
 uint64_t rql_host_join_partitions(const struct rql_host_join *join);
 /* Bytes of the host's memory that pieces lie in on their way, beside partitions and what is in place. */
 uint64_t rql_host_join_staging(const struct rql_host_join *join);

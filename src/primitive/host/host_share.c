@@ -63,9 +63,8 @@ void rql_host_share_leave(struct rql_host_share *share, struct rql_device *devic
 	if (status != RQL_OK && (share->status == RQL_OK || (!alone && !share->ended))) {
 		share->status = rql_error_set(&share->why, status, "%s", rql_error_message(why));
 		share->full = full ? device : NULL;
+		share->failed = status == RQL_ERROR_DEVICE ? device : share->failed;
 	}
-	if (!share->failed && status == RQL_ERROR_DEVICE)
-		share->failed = device;
 	share->ended = share->ended || !alone;
 	pthread_cond_broadcast(&share->changed);
 	pthread_mutex_unlock(&share->lock);
