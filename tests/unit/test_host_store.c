@@ -223,12 +223,12 @@ static void check_share(uint32_t failing, bool whole)
 	for (uint32_t i = 0; i < SHARERS; i++)
 		pthread_join(threads[i], NULL);
 	const bool well = failing < SHARERS && !whole;
-	assert_int_equal(rql_host_share_status(&s.share, s.next >= SHARED, &err), well ? RQL_OK : RQL_ERROR_DEVICE);
+	struct rql_device *failed, *full;
+	assert_int_equal(rql_host_share_end(&s.share, s.next >= SHARED, &failed, &full, &err), well ? RQL_OK : RQL_ERROR_DEVICE);
 	assert_true(well || strcmp(rql_error_message(&err), "it fails") == 0);
 	for (uint32_t i = 0; i < SHARED && well; i++)
 		assert_int_equal(s.done[i], 1);
 	rql_error_clear(&err);
-	rql_host_share_close(&s.share);
 }
 
 static void test_share(void **state)

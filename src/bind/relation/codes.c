@@ -531,14 +531,15 @@ static rql_status select_by_keys(struct selection *s, const struct rql_expr *e, 
 	const struct rql_codes_keys *keys;
 	struct rql_expr plain = *e;
 	*done = false;
-	if (!of || of->kind == RQL_EXPR_CONSTANT || !rql_codes_values_there(s->ctx, s->d, of))
+	if (e->kind == RQL_EXPR_AND || e->kind == RQL_EXPR_OR || e->kind == RQL_EXPR_NOT || !of || of->kind == RQL_EXPR_CONSTANT ||
+	    !rql_codes_values_there(s->ctx, s->d, of))
 		return RQL_OK;
 	struct rql_expr *ref = rql_expr_new(s->arena, RQL_EXPR_REF, of->type, 0);
 	if (!ref || !(plain.children = RQL_NEW_ARRAY(s->arena, struct rql_expr *, e->child_count)))
 		return rql_error_memory(s->err, 0, "a plan");
 	memcpy(plain.children, e->children, e->child_count * sizeof *plain.children);
 	plain.children[0] = ref;
-	if (e->kind == RQL_EXPR_AND || e->kind == RQL_EXPR_OR || e->kind == RQL_EXPR_NOT || !is_plain(&plain, of->type))
+	if (!is_plain(&plain, of->type))
 		return RQL_OK;
 	RQL_TRY(rql_codes_keys(s->ctx, s->arena, s->d, of, &keys, s->err));
 	if (!keys)

@@ -276,11 +276,8 @@ static rql_status run_devices(struct run *run, struct rql_host_group_report *rep
 		rql_host_group_report_add(report, &threads[i].worker.report);
 	}
 	free(threads);
-	const rql_status status =
-		rql_host_share_status(&run->share, atomic_load(&run->parts->next) >= run->parts->end, err);
-	report->failed = run->share.failed;
-	report->full = status == RQL_ERROR_LIMIT ? run->share.full : NULL;
-	rql_host_share_close(&run->share);
+	const bool done = atomic_load(&run->parts->next) >= run->parts->end;
+	const rql_status status = rql_host_share_end(&run->share, done, &report->failed, &report->full, err);
 	while (run->kept) {
 		struct rql_host_parts *parts = run->kept;
 		run->kept = parts->kept;

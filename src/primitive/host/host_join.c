@@ -273,10 +273,7 @@ static rql_status run_devices(struct run *run, struct rql_host_report *report, s
 	}
 	free(threads);
 	const bool done = !run->sizes.bits || atomic_load(&run->next) >= UINT64_C(1) << run->level.used;
-	const rql_status status = rql_host_share_status(&run->share, done, err);
-	report->failed = run->share.failed;
-	report->full = status == RQL_ERROR_LIMIT ? run->share.full : NULL;
-	rql_host_share_close(&run->share);
+	const rql_status status = rql_host_share_end(&run->share, done, &report->failed, &report->full, err);
 	while (run->kept) {
 		struct level *level = run->kept;
 		run->kept = level->next;

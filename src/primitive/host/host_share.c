@@ -10,14 +10,6 @@ void rql_host_share_open(struct rql_host_share *share, uint32_t threads)
 	pthread_cond_init(&share->changed, NULL);
 }
 
-void rql_host_share_close(struct rql_host_share *share)
-{
-	pthread_cond_destroy(&share->changed);
-	pthread_mutex_destroy(&share->lock);
-	rql_error_clear(&share->why);
-	free(share->rests);
-}
-
 rql_status rql_host_share_put(struct rql_host_share *share, const struct rql_host_rest *rest, struct rql_error *err)
 {
 	rql_status status = RQL_OK;
@@ -70,9 +62,17 @@ void rql_host_share_leave(struct rql_host_share *share, struct rql_device *devic
 	pthread_mutex_unlock(&share->lock);
 }
 
-rql_status rql_host_share_status(struct rql_host_share *share, bool done, struct rql_error *err)
+rql_status rql_host_share_end(struct rql_host_share *share, bool done, struct rql_device **failed, struct rql_device **full,
+                              struct rql_error *err)
 {
-	if (!share->ended && !share->count && done)
-		return RQL_OK;
-	return rql_error_set(err, share->status, "%s", rql_error_message(&share->why));
+	rql_status status = RQL_OK;
+	if (share->ended || share->count || !done)
+		status = rql_error_set(err, share->status, "%s", rql_error_message(&share->why));
+	*failed = share->failed;
+	*full = status == RQL_ERROR_LIMIT ? share->full : NULL;
+	pthread_cond_destroy(&share->changed);
+	pthread_mutex_destroy(&share->lock);
+	rql_error_clear(&share->why);
+	free(share->rests);
+	return status;
 }

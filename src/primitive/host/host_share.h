@@ -23,7 +23,6 @@ struct rql_host_share {
 	rql_status status;
 };
 void rql_host_share_open(struct rql_host_share *share, uint32_t threads);
-void rql_host_share_close(struct rql_host_share *share);
 /* By a thread that has failed, before it leaves. */
 rql_status rql_host_share_put(struct rql_host_share *share, const struct rql_host_rest *rest,
                               struct rql_error *err) RQL_MUST_CHECK;
@@ -32,7 +31,9 @@ bool rql_host_share_wait(struct rql_host_share *share, struct rql_host_rest *res
 /* A thread has failed, and leaves. alone: its device alone has, and it has put what it had; else all end. */
 void rql_host_share_leave(struct rql_host_share *share, struct rql_device *device, bool alone, bool full, rql_status status,
                           const struct rql_error *why);
-/* All threads have left. done: nothing was left that no thread knew of. */
-rql_status rql_host_share_status(struct rql_host_share *share, bool done, struct rql_error *err) RQL_MUST_CHECK;
+/* All threads have left, and the share is closed. done: nothing was left that no thread knew of. *failed, *full: as reports
+ * have them. */
+rql_status rql_host_share_end(struct rql_host_share *share, bool done, struct rql_device **failed, struct rql_device **full,
+                              struct rql_error *err) RQL_MUST_CHECK;
 
 #endif

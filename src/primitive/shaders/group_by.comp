@@ -124,10 +124,15 @@ void load_row(uint row, column_words column, out KEY key, out VALUE value)
 	value = value_at(column.from, column.flags, row);
 }
 
+bool are_all_there(uint first, uint end)
+{
+	return first < end && end - first >= ROWS * gl_SubgroupSize;
+}
+
 // Which rows of a subgroup's are there: bit r is row first + r * lanes + lane.
 uint rows_wanted(uint first, uint end)
 {
-	if (first < end && end - first >= ROWS * gl_SubgroupSize)
+	if (are_all_there(first, end))
 		return ALL_ROWS;
 	uint wanted = 0u;
 	[[unroll]] for (uint r = 0u; r < ROWS; r++)
@@ -138,7 +143,7 @@ uint rows_wanted(uint first, uint end)
 void load_rows(uint first, uint end, column_words column, out KEY key[ROWS], out VALUE value[ROWS])
 {
 	uint row = first + gl_SubgroupInvocationID;
-	if (first < end && end - first >= ROWS * gl_SubgroupSize) {
+	if (are_all_there(first, end)) {
 		[[unroll]] for (uint r = 0u; r < ROWS; r++)
 			load_row(row + r * gl_SubgroupSize, column, key[r], value[r]);
 		return;

@@ -45,23 +45,8 @@ uint bucket_of(KEY key)
 	return rql_hash(key, (args.flags >> 24u & RQL_ROWS_RAW) != 0u) & (BUCKETS - 1u);
 }
 
-// Counts of ends[b + 1] to the first places of buckets b.
-void place_buckets()
-{
-	uint t = rql_thread();
-	uint each = (BUCKETS + THREADS - 1u) / THREADS;
-	uint sum = 0u;
-	for (uint k = 0u; k < each; k++)
-		sum += t * each + k < BUCKETS ? ends[1u + t * each + k] : 0u;
-	uint total;
-	uint before = rql_before(sum, total);
-	for (uint k = 0u; k < each && t * each + k < BUCKETS; k++) {
-		uint own = ends[1u + t * each + k];
-		ends[1u + t * each + k] = before;
-		before += own;
-	}
-	barrier();
-}
+#define COUNT_OF(b) ends[1u + (b)]
+#include "primitive/shaders/join_buckets.glsl"
 
 uint staged_value(uint64_t from, uint row, uint pair)
 {

@@ -40,22 +40,8 @@ void find_later(uint64_t stretch)
 	barrier();
 }
 
-// Counts of buckets to where they begin.
-void place_buckets()
-{
-	uint t = rql_thread();
-	uint each = (BUCKETS + THREADS - 1u) / THREADS;
-	uint sum = 0u, total;
-	for (uint k = 0u; k < each && t * each + k < BUCKETS; k++)
-		sum += ends[t * each + k];
-	uint before = rql_before(sum, total);
-	for (uint k = 0u; k < each && t * each + k < BUCKETS; k++) {
-		uint own = ends[t * each + k];
-		ends[t * each + k] = before;
-		before += own;
-	}
-	barrier();
-}
+#define COUNT_OF(b) ends[b]
+#include "primitive/shaders/join_buckets.glsl"
 
 // All of them have read before any of them writes.
 void all_have_read()
