@@ -22,7 +22,8 @@ struct rql_open_file {
 /* The file that DuckDB opens for this path, malloc'ed; *out NULL: it is not one of this machine's. False: out of
  * memory. */
 bool rql_local_path(const char *path, char **out) RQL_MUST_CHECK;
-/* RQL_ERROR_IO: a descriptor of this process has the file at path (or its log) open, not both for reading only. */
+/* RQL_ERROR_IO: a descriptor of this process has the file at path (or its log) open, not both for reading only. After a
+ * DETACH it waits some seconds for whoever still reads what was detached. */
 rql_status rql_open_file_check(const char *path, bool read_only, struct rql_error *err) RQL_MUST_CHECK;
 /* RQL_ERROR_IO: a database of RayQL's has it open. *out stays NULL where there is no file yet. */
 rql_status rql_open_file_enter(const char *path, bool read_only, struct rql_open_file **out,
@@ -32,10 +33,12 @@ rql_status rql_open_file_hold(struct rql_open_file *file, const char *path, stru
 /* After an ATTACH or DETACH: has DuckDB closed the file, or opened it again? The lock comes and goes with it. */
 bool rql_open_file_follow(struct rql_open_file *file);
 void rql_open_file_leave(struct rql_open_file *file); /* NULL accepted */
+void rql_open_file_detached(void);                    /* after a DETACH */
 /* ATTACH (attach.c): RQL_ERROR_IO when this process has the file open already. Other statements pass. */
 rql_status rql_attach_check(struct rql_database *db, const char *sql, struct rql_error *err) RQL_MUST_CHECK;
-/* After an ATTACH or DETACH: when the database itself was closed or came back, nothing that is known of it holds. */
-void rql_attach_done(struct rql_database *db);
+/* After the ATTACH or DETACH that sql is: when the database itself was closed or came back, nothing that is known of it
+ * holds. */
+void rql_attach_done(struct rql_database *db, const char *sql);
 
 /* ---- the plan cache (plan_cache.c) ---- */
 struct rql_plan_cache;

@@ -156,7 +156,7 @@ static rql_status run_write(const struct rql_call *call, struct rql_host_stmt *s
 		}
 	}
 	if (effects.attach)
-		rql_attach_done(s->db);
+		rql_attach_done(s->db, call->sql);
 	rql_effects_clear(&effects);
 	if (kind == RQL_HOST_OTHER) { /* CALL enable_logging(), say */
 		atomic_fetch_add(&s->db->settings_epoch, 1);

@@ -18,10 +18,16 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct rql_open_file *open_files; /* the one list that all databases of a process share */
+
+/* Whoever uses a detached database last closes its file: another connection's query, or one that reads the schema for
+ * RayQL. So long after a DETACH a descriptor may be such a one. */
+#define CLOSING_NS UINT64_C(3000000000)
+static _Atomic uint64_t detached_ns; /* when the last DETACH was; 0: there was none */
 
 /* ---- paths as DuckDB reads them ---- */
 /* Behind "file:/..." with no host or localhost; 0: it is no such address. */
@@ -98,6 +104,7 @@ static void look_through(struct search *s)
 {
 	DIR *dir = opendir("/proc/self/fd");
 	s->found = 0;
+	s->written = false;
 	for (struct dirent *e; dir && (e = readdir(dir));) {
 		char *end = NULL;
 		long fd = strtol(e->d_name, &end, 10);
@@ -144,16 +151,33 @@ static bool in_list(const struct stat *st, bool read_only)
 	return false;
 }
 
+static bool may_be_closing(void)
+{
+	const uint64_t detached = atomic_load(&detached_ns);
+	return detached && rql_now_ns() - detached < CLOSING_NS;
+}
+
+void rql_open_file_detached(void)
+{
+	atomic_store(&detached_ns, rql_now_ns());
+}
+
 rql_status rql_open_file_check(const char *path, bool read_only, struct rql_error *err)
 {
+	static const struct timespec moment = {.tv_nsec = 2000000};
 	struct search s = {.fd = -1};
 	if (stat(path, &s.file) != 0 || !S_ISREG(s.file.st_mode))
 		return RQL_OK; /* there is no such file yet, or DuckDB says what is wrong with it */
-	find_log(path, &s);
-	pthread_mutex_lock(&lock);
-	look_through(&s);
-	pthread_mutex_unlock(&lock);
-	return s.found && (s.written || !read_only) ? refuse_descriptor(path, s.fd, err) : RQL_OK;
+	for (;; (void)nanosleep(&moment, NULL)) {
+		find_log(path, &s);
+		pthread_mutex_lock(&lock);
+		look_through(&s);
+		pthread_mutex_unlock(&lock);
+		if (!s.found || (read_only && !s.written))
+			return RQL_OK;
+		if (!may_be_closing())
+			return refuse_descriptor(path, s.fd, err);
+	}
 }
 
 /* ---- one file's life ---- */

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/stat.h>
 
 static char path[256], other[256];
@@ -231,6 +232,35 @@ static void attached_files(void **state)
 	attach(&second, path, "", "open already");
 	attach(&second, path, "(READ_ONLY)", "open already");
 	close_session(&second);
+	close_session(&s);
+}
+
+static void *reads_to_its_end(void *con)
+{
+	usleep(50000);
+	run(con, "COMMIT");
+	return NULL;
+}
+
+/* Who reads it still has the file open after the DETACH: the next ATTACH waits for that. */
+static void a_detached_file_is_closed_later(void **state)
+{
+	char sql[300];
+	pthread_t thread;
+	(void)state;
+	struct session s = open_session(path, NULL);
+	rayql_connection *reader;
+	assert_int_equal(rayql_connect(s.db, &reader, NULL), RAYQL_OK);
+	for (int i = 0; i < 3; i++) {
+		snprintf(sql, sizeof sql, "ATTACH '%s' AS o", other);
+		run(s.con, sql);
+		run(reader, "BEGIN; SELECT count(*) FROM o.u");
+		run(s.con, "DETACH o");
+		assert_int_equal(pthread_create(&thread, NULL, reads_to_its_end, reader), 0);
+		attach(&s, other, "", NULL);
+		pthread_join(thread, NULL);
+	}
+	rayql_disconnect(reader);
 	close_session(&s);
 }
 
@@ -473,6 +503,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup(two_libraries, fresh_database),
 		cmocka_unit_test_setup(a_descriptor_is_enough, fresh_database),
 		cmocka_unit_test_setup(attached_files, fresh_database),
+		cmocka_unit_test_setup(a_detached_file_is_closed_later, fresh_database),
 		cmocka_unit_test_setup(the_database_itself_is_detached, fresh_database),
 		cmocka_unit_test_setup(a_reader_keeps_its_lock, fresh_database),
 		cmocka_unit_test_setup(links_are_not_followed, fresh_folder),
