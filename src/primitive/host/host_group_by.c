@@ -26,7 +26,8 @@ struct run {
 struct thread {
 	struct run *run;
 	struct rql_host_group_worker worker;
-	bool alone; /* what the device's failure leaves is with the others */
+	bool alone;  /* what the device's failure leaves is with the others */
+	bool closed; /* there was no room for a table on the device: nothing was done there */
 	pthread_t handle;
 };
 
@@ -130,7 +131,9 @@ static rql_status group_by_table(struct thread *t, struct rql_host_feed *feed, b
 	w->from_store = true;
 	for (; rql_host_group_sizes_table(t->run->by, t->run->limit, groups, &sizes); groups = found * 2) {
 		feed->at = 0;
-		RQL_TRY(rql_host_group_worker_open(w, &sizes, err));
+		const rql_status opened = rql_host_group_worker_open(w, &sizes, err);
+		t->closed = opened != RQL_OK;
+		RQL_TRY(opened);
 		RQL_TRY(rql_host_group_worker_rows(w, feed, &found, err));
 		*done = found <= sizes.groups;
 		w->report.tables += *done;
@@ -151,7 +154,7 @@ static rql_status group_odd(struct thread *t, struct rql_host_parts *parts, uint
 	if (last || same) {
 		const uint64_t groups = t->worker.report.groups;
 		const rql_status status = group_by_table(t, &feed, last, &done, err);
-		t->alone = status == RQL_ERROR_DEVICE && t->worker.report.groups == groups;
+		t->alone = (status == RQL_ERROR_DEVICE || t->closed) && t->worker.report.groups == groups;
 		if (t->alone)
 			leave_part(t, parts, part);
 		RQL_TRY(status);

@@ -1,5 +1,6 @@
 /* TABLE on several devices: pieces go to whichever asks for one, each device has a table of its own, and the CPU makes one
- * of their groups. Rows pass once, so a device that fails takes its table with it: then they come again, without it. */
+ * of their groups. Rows pass once, so a device that fails takes its table with it: then they come again, without it. One
+ * that has no room for a table leaves all rows to the others. */
 #include "primitive/host/host_group_internal.h"
 #include "primitive/host/host_group_merge.h"
 
@@ -15,6 +16,7 @@ struct thread {
 	struct tables *tables;
 	struct rql_host_group_worker worker;
 	uint64_t found;
+	bool closed; /* it took no rows: its device has no room for a table */
 	rql_status status;
 	struct rql_error err;
 	pthread_t handle;
@@ -40,9 +42,10 @@ static void *thread_main(void *state)
 	struct tables *tables = t->tables;
 	struct rql_host_feed feed = {.side = &tables->by.rows};
 	t->status = rql_host_group_worker_open(&t->worker, tables->sizes, &t->err);
-	if (t->status == RQL_OK)
+	t->closed = t->status != RQL_OK;
+	if (!t->closed)
 		t->status = rql_host_group_worker_rows(&t->worker, &feed, &t->found, &t->err);
-	if (t->status != RQL_OK) {
+	if (t->status != RQL_OK && !t->closed) {
 		pthread_mutex_lock(&tables->rows_lock);
 		tables->ended = true;
 		pthread_mutex_unlock(&tables->rows_lock);
@@ -75,20 +78,24 @@ static rql_status put_merged(struct tables *t, struct rql_error *err)
 	return status;
 }
 
-/* What the threads have found, and the first error of any. */
+/* What the threads have found, and the first error: of those that took rows, if any did. */
 static rql_status gather(struct thread *threads, uint32_t count, struct rql_host_group_report *report, uint64_t *found,
                          struct rql_error *err)
 {
 	rql_status status = RQL_OK;
+	bool taken = false;
+	for (uint32_t i = 0; i < count; i++)
+		taken = taken || !threads[i].closed;
 	for (uint32_t i = 0; i < count; i++) {
 		struct thread *t = &threads[i];
 		t->worker.report.groups = 0; /* counted when they are one, */
 		t->worker.report.partitions = !i; /* as all rows are */
 		rql_host_group_report_add(report, &t->worker.report);
 		*found = t->found > *found ? t->found : *found;
-		if (t->status != RQL_OK && status == RQL_OK) {
+		if (t->status == RQL_ERROR_DEVICE && status == RQL_OK)
+			report->failed = t->worker.device;
+		if (t->status != RQL_OK && status == RQL_OK && !(t->closed && taken)) {
 			status = rql_error_set(err, t->status, "%s", rql_error_message(&t->err));
-			report->failed = status == RQL_ERROR_DEVICE ? t->worker.device : NULL;
 			report->full = status == RQL_ERROR_LIMIT && !t->worker.report.device_peak ? t->worker.device : NULL;
 		}
 		rql_error_clear(&t->err);
@@ -115,6 +122,7 @@ rql_status rql_host_group_tables(const struct rql_host_group_by *by, const struc
 		threads[i].tables = &tables;
 		threads[i].worker =
 			(struct rql_host_group_worker){.by = &tables.by, .device = by->devices[i], .sink_lock = &tables.sink_lock};
+		threads[i].closed = true; /* until it has started */
 		started[i] = i && pthread_create(&threads[i].handle, NULL, thread_main, &threads[i]) == 0;
 	}
 	(void)thread_main(&threads[0]);
