@@ -4,10 +4,10 @@
 /* ---- faults: every one of them, until a run meets none ---- */
 #define MANY 400
 /* The checks of AddressSanitizer make a life several times as long, and neighbouring faults strike the same code: the first
- * one, and every 71st after it, from another start in each walk; walks of one unit make nearly the same calls. With 1
+ * one, and every 149th after it, from another start in each walk; walks of one unit make nearly the same calls. With 1
  * (by hand, -DSTEP=1) all of them. */
 #ifndef STEP
-#define STEP 71
+#define STEP 149
 #endif
 
 /* The fault after the nth of this walk. */

@@ -3,6 +3,12 @@
 #include <pthread.h>
 #include "scans.h"
 
+/* Of lists that are asked in rounds ASan has every third, from another one each round. */
+#ifdef __SANITIZE_ADDRESS__
+#define FORMS 3u
+#else
+#define FORMS 1u
+#endif
 static unsigned statements = 260;
 static uint64_t seed = 20261124;
 
@@ -461,7 +467,7 @@ static void inner_sides(void **state)
 	for (unsigned round = 0; round < sizeof sizes / sizeof *sizes; round++) {
 		run(s.con, "DELETE FROM s");
 		fill_small(s.con, sizes[round], roll(1000));
-		for (unsigned q = 0; q < sizeof inner_sides_of / sizeof *inner_sides_of; q++) {
+		for (unsigned q = round % FORMS; q < sizeof inner_sides_of / sizeof *inner_sides_of; q += FORMS) {
 			const struct inner *of = &inner_sides_of[q];
 			snprintf(sql, sizeof sql, of->sql, roll(50));
 			/* DuckDB 1.5 finds rows by a NULL in ASOF joins, and its answer counts where there may be one. */
@@ -601,7 +607,7 @@ static void pairs_of_columns(void **state)
 		run(s.con, "CREATE OR REPLACE INDEX cs ON s USING columns (*)");
 		snprintf(sql, sizeof sql, "CREATE OR REPLACE INDEX kc ON t USING %s; CREATE OR REPLACE INDEX more ON t USING %s", indexes[round], more[round]);
 		run(s.con, sql);
-		for (unsigned q = 0; q < sizeof queries / sizeof *queries; q++) {
+		for (unsigned q = round % FORMS; q < sizeof queries / sizeof *queries; q += FORMS) {
 			snprintf(sql, sizeof sql, queries[q], roll(100));
 			same(s.con, sql);
 			(void)is_reduced(s.con, sql, strchr(sql, 'w') && strstr(sql, "s.d") ? "wd" : "kc");

@@ -54,6 +54,8 @@ static long long number_before(const char *text, const char *words)
 /* The host's answer, and what must be in the plan's text; several: partitions. */
 static void same_by(rayql_connection *con, const char *sql, const char *by, const char *way, bool several)
 {
+	if (left_out())
+		return;
 	run(con, "SET rayql_enable_scan = off");
 	char *want = rows_of(con, sql, NULL);
 	run(con, "SET rayql_enable_scan = on");

@@ -150,7 +150,7 @@ static void a_build_interrupted_while_it_packs(void **state)
 	(void)state;
 	run(s.con, "CREATE TABLE t AS SELECT (i % 1000003)::INTEGER a, i::INTEGER v FROM range(2000000) r(i)");
 	run(s.con, "CREATE MATERIALIZED VIEW v WITH (rollup = on) AS SELECT a, sum(v), count(*) FROM t GROUP BY a");
-	for (int i = 0; i < 15; i++) {
+	for (int i = 0; i < 6; i++) {
 		struct packing p = {.con = s.con};
 		pthread_t thread;
 		rayql_error *err = NULL;

@@ -6,7 +6,7 @@
 
 #include <dirent.h>
 
-static unsigned statements = 260;
+static unsigned statements = 260 / (QUERY_STEP > 1 ? 3 : 1);
 static uint64_t seed = 20261125;
 
 static unsigned roll(unsigned n)

@@ -19,7 +19,7 @@ if(wanted)
 	add_executable(test_differential ${rql_differential})
 	target_link_libraries(test_differential PRIVATE RayQL::rayql Threads::Threads m)
 	if(RAYQL_SANITIZE)
-		rql_add_test(differential.any COMMAND test_differential --queries 1200 --seed 11 --jobs 1 --share 85
+		rql_add_test(differential.any COMMAND test_differential --queries 600 --seed 11 --jobs 1 --share 85
 			LABELS differential slow TIMEOUT 600)
 	else()
 		rql_add_test(differential.any COMMAND test_differential --queries 3000 --seed 1 --jobs 1

@@ -16,6 +16,11 @@
  * cubes go ways that the ones before did not (test_ways). */
 static const uint64_t seeds[] = {1, 2, 3, 5, 6, 9, 15, 17, 20, 26, 33, 34, 39};
 #define CASES (sizeof seeds / sizeof *seeds)
+#ifdef __SANITIZE_ADDRESS__ /* the calls are the same for all of them */
+#define LENGTHS 1u
+#else
+#define LENGTHS 4u
+#endif
 
 static struct rql_devices *devices;
 static struct rql_device *gpu;
@@ -294,7 +299,7 @@ static const struct rql_agg sums[] = {{.kind = RQL_AGG_SUM, .source = {.index = 
 static void test_lengths(void **state)
 {
 	(void)state;
-	for (uint64_t seed = 1; seed <= 6; seed++) {
+	for (uint64_t seed = 1; seed <= LENGTHS; seed++) {
 		random_state = seed * UINT64_C(0x9e3779b97f4a7c15);
 		struct table t;
 		struct made made;

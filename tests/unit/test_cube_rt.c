@@ -14,9 +14,11 @@
 #ifdef __SANITIZE_ADDRESS__
 #define FIRST_SEED 70u
 #define CASES 30u
+#define EDGE_QUERIES 2u
 #else
 #define FIRST_SEED 1u
 #define CASES 120u
+#define EDGE_QUERIES 6u
 #endif
 
 static struct rql_devices *devices;
@@ -409,7 +411,7 @@ static void test_edges(void **state)
 		random_state = (s + 1) * UINT64_C(0x9e3779b97f4a7c15);
 		struct edge_cube e;
 		edge_make(&e, shapes[s].radix, shapes[s].directory);
-		for (unsigned i = 0; i < 10; i++)
+		for (unsigned i = 0; i < EDGE_QUERIES; i++)
 			edge_query(&e);
 		edge_free(&e);
 	}
