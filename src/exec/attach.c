@@ -85,25 +85,13 @@ static bool is_attached(struct rql_database *db, const char *local)
 	return count > 0;
 }
 
-static void follow(struct rql_database *db)
-{
-	static const struct rql_write_set everything = {.everything = true};
-	if (!rql_open_file_follow(db->open_file))
-		return;
-	/* Others may have written meanwhile, or another file has the database's name now. */
-	atomic_store(&db->structures.side.writable, false);
-	rql_catalog_write_begin(db->catalog, &everything);
-	rql_catalog_write_end(db->catalog, &everything);
-	rql_catalog_schema_changed(db->catalog);
-}
-
 rql_status rql_attach_check(struct rql_database *db, const char *sql, struct rql_error *err)
 {
 	struct attach attach = {0};
 	char *local = NULL;
 	if (!read_attach(sql, &attach))
 		return RQL_OK;
-	follow(db); /* DuckDB may have closed it after the DETACH: then it may come back */
+	rql_attach_done(db); /* DuckDB may have closed it after the DETACH: then it may come back */
 	rql_status status = RQL_OK;
 	if (!attach.path || !rql_local_path(attach.path, &local))
 		status = rql_error_memory(err, strlen(sql), "a path");
@@ -114,10 +102,14 @@ rql_status rql_attach_check(struct rql_database *db, const char *sql, struct rql
 	return status;
 }
 
-void rql_attach_done(struct rql_database *db, const char *sql)
+void rql_attach_done(struct rql_database *db)
 {
-	uint32_t position = 0;
-	if (rql_token_is(sql, rql_token_next(sql, &position), "DETACH"))
-		rql_open_file_detached();
-	follow(db);
+	static const struct rql_write_set everything = {.everything = true};
+	if (!rql_open_file_follow(db->open_file))
+		return;
+	/* Others may have written meanwhile, or another file has the database's name now. */
+	atomic_store(&db->structures.side.writable, false);
+	rql_catalog_write_begin(db->catalog, &everything);
+	rql_catalog_write_end(db->catalog, &everything);
+	rql_catalog_schema_changed(db->catalog);
 }

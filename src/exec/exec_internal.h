@@ -36,9 +36,8 @@ void rql_open_file_leave(struct rql_open_file *file); /* NULL accepted */
 void rql_open_file_detached(void);                    /* after a DETACH */
 /* ATTACH (attach.c): RQL_ERROR_IO when this process has the file open already. Other statements pass. */
 rql_status rql_attach_check(struct rql_database *db, const char *sql, struct rql_error *err) RQL_MUST_CHECK;
-/* After the ATTACH or DETACH that sql is: when the database itself was closed or came back, nothing that is known of it
- * holds. */
-void rql_attach_done(struct rql_database *db, const char *sql);
+/* After an ATTACH or DETACH: when the database itself was closed or came back, nothing that is known of it holds. */
+void rql_attach_done(struct rql_database *db);
 
 /* ---- the plan cache (plan_cache.c) ---- */
 struct rql_plan_cache;
@@ -267,7 +266,7 @@ struct rql_effects {
 	struct rql_write_set set;
 	struct rql_write_set appends; /* tables that can only have got more rows; not in `set` */
 	bool schema;                  /* schema objects may change */
-	bool attach;                  /* databases may be attached or detached */
+	bool attach, detach;          /* a database may be attached, or detached */
 	bool replace;                 /* views or tables may be gone or different afterwards */
 };
 void rql_effects_clear(struct rql_effects *effects);

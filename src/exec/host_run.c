@@ -155,8 +155,10 @@ static rql_status run_write(const struct rql_call *call, struct rql_host_stmt *s
 				rql_structures_sync(&s->db->structures);
 		}
 	}
-	if (effects.attach)
-		rql_attach_done(s->db, call->sql);
+	if (effects.detach)
+		rql_open_file_detached();
+	if (effects.attach || effects.detach)
+		rql_attach_done(s->db);
 	rql_effects_clear(&effects);
 	if (kind == RQL_HOST_OTHER) { /* CALL enable_logging(), say */
 		atomic_fetch_add(&s->db->settings_epoch, 1);

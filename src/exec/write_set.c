@@ -253,7 +253,8 @@ void rql_effects_of(const char *sql, enum rql_host_class kind, struct rql_effect
 		if (is_query(&s))
 			return; /* a part of a PIVOT: an enum type comes and goes */
 		out->schema = true;
-		out->attach = is(&s, "ATTACH") || is(&s, "DETACH");
+		out->attach = is(&s, "ATTACH");
+		out->detach = is(&s, "DETACH");
 		if (harmless(&s))
 			return; /* they change no row of a table that structures are built from */
 		if (accept(&s, "CREATE")) {

@@ -26,8 +26,7 @@ struct run {
 struct thread {
 	struct run *run;
 	struct rql_host_group_worker worker;
-	bool alone;  /* what the device's failure leaves is with the others */
-	bool closed; /* there was no room for a table on the device: nothing was done there */
+	bool alone; /* what the device's failure leaves is with the others */
 	pthread_t handle;
 };
 
@@ -132,7 +131,7 @@ static rql_status group_by_table(struct thread *t, struct rql_host_feed *feed, b
 	for (; rql_host_group_sizes_table(t->run->by, t->run->limit, groups, &sizes); groups = found * 2) {
 		feed->at = 0;
 		const rql_status opened = rql_host_group_worker_open(w, &sizes, err);
-		t->closed = opened != RQL_OK;
+		t->alone = opened != RQL_OK; /* nothing was put */
 		RQL_TRY(opened);
 		RQL_TRY(rql_host_group_worker_rows(w, feed, &found, err));
 		*done = found <= sizes.groups;
@@ -154,7 +153,7 @@ static rql_status group_odd(struct thread *t, struct rql_host_parts *parts, uint
 	if (last || same) {
 		const uint64_t groups = t->worker.report.groups;
 		const rql_status status = group_by_table(t, &feed, last, &done, err);
-		t->alone = (status == RQL_ERROR_DEVICE || t->closed) && t->worker.report.groups == groups;
+		t->alone = t->alone || (status == RQL_ERROR_DEVICE && t->worker.report.groups == groups);
 		if (t->alone)
 			leave_part(t, parts, part);
 		RQL_TRY(status);
