@@ -81,6 +81,8 @@ static void choose_sizes(const struct rql_join *join, struct join_plan *plan)
 	uint32_t most = fitting(join, plan, 1);
 	plan->slots = t->slots ? t->slots : times * SLOTS;
 	plan->slots = plan->slots < most ? plan->slots : most;
+	if (plan->slots > plan->threads * RQL_JOIN_HELD_MOST)
+		plan->slots = plan->threads * RQL_JOIN_HELD_MOST;
 	if (!plan->slots) /* no room beside the buckets that were asked for: check says so */
 		return;
 	/* Sizes of partitions vary with the square root of their mean; a fifth of room is beyond all chance. */
@@ -302,6 +304,28 @@ static rql_status check(const struct rql_join *join, struct rql_error *err)
 	return rql_span_check(&join->temp, plan.bytes / 8, 8, "temporary words of a join", err);
 }
 
+static uint32_t flags_of_column(const struct rql_relation_column *column)
+{
+	return (column->bits == 64 ? RQL_COLUMN_WIDE : 0) | (column->in.buffer ? 0 : RQL_COLUMN_NUMBER);
+}
+
+/* Flags that all columns have, or UINT32_MAX. */
+static uint32_t common_flags(const struct rql_join *join)
+{
+	const struct rql_join_side *sides[] = {&join->build, &join->probe};
+	uint32_t common = UINT32_MAX;
+	for (uint32_t i = 0; i < 2 * RQL_RELATION_COLUMNS; i++) {
+		const struct rql_join_side *side = sides[i / RQL_RELATION_COLUMNS];
+		if (i % RQL_RELATION_COLUMNS >= side->column_count)
+			continue;
+		const uint32_t flags = flags_of_column(&side->columns[i % RQL_RELATION_COLUMNS]);
+		if (common != UINT32_MAX && common != flags)
+			return UINT32_MAX;
+		common = flags;
+	}
+	return join->kind == RQL_JOIN_MARK ? UINT32_MAX : common;
+}
+
 static void add_columns(struct rql_word_table *table, const struct rql_join *join, const struct rql_join_side *side,
                         const struct side_plan *s)
 {
@@ -310,9 +334,7 @@ static void add_columns(struct rql_word_table *table, const struct rql_join *joi
 		const struct rql_relation_column *column = &side->columns[i];
 		struct rql_span from = s->parted ? rql_span_at(kept, s->columns[i]) : column->in;
 		const bool paired = s->parted && !i && is_paired(join, side);
-		rql_table_column(table, &from, &column->out,
-		                 (column->bits == 64 ? RQL_COLUMN_WIDE : 0) | (column->in.buffer ? 0 : RQL_COLUMN_NUMBER) |
-		                     (paired ? RQL_COLUMN_PAIRED : 0));
+		rql_table_column(table, &from, &column->out, flags_of_column(column) | (paired ? RQL_COLUMN_PAIRED : 0));
 	}
 }
 
@@ -439,13 +461,17 @@ static rql_status record_probe(struct rql_commands *c, const struct rql_join *jo
 	struct rql_join_args args = args_of(join, plan);
 	const struct rql_pipeline *pipeline;
 	uint32_t constants[] = {plan->threads, 0, plan->slots, plan->buckets, plan->staged,
-	                        plan->words ? plan->words * plan->slots : 1};
+	                        plan->words ? plan->words * plan->slots : 1, UINT32_MAX, UINT32_MAX};
+	if (rql_relation_is_special(join->probe.count, &join->tuning)) {
+		constants[6] = args.flags;
+		constants[7] = common_flags(join);
+	}
 	const bool tested = is_tested(join);
 	const bool wide = join->key_bits == 64;
 	const enum rql_relation_kernel kernel = tested ? wide ? RQL_RELATION_JOIN_TESTED_64 : RQL_RELATION_JOIN_TESTED_32
 	                                        : wide ? RQL_RELATION_JOIN_64
 	                                               : RQL_RELATION_JOIN_32;
-	RQL_TRY(rql_relation_pipeline(device, kernel, constants, 6, &pipeline, err));
+	RQL_TRY(rql_relation_pipeline(device, kernel, constants, 8, &pipeline, err));
 	struct rql_uses uses = {.count = 0};
 	add_uses(join, &uses);
 	uint64_t groups = (UINT64_C(1) << plan->bits) + (join->probe.count >> plan->piece_log2) + 1;

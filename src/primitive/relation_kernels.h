@@ -12,6 +12,7 @@
 #define RQL_COLUMN_PAIRED 1024u /* values of 32 bits lie 8 bytes apart */
 #define RQL_COLUMN_MARK 4u   /* of a join: what IN says of the row */
 
+#define RQL_JOIN_HELD_MOST 6u /* rows of a join's table that one thread may put there */
 #define RQL_JOIN_COLUMNS 8u /* of a side: RQL_RELATION_COLUMNS */
 
 /* words_write.comp: writes words to an address: tables of columns, which are too long for push constants. */

@@ -579,6 +579,15 @@ static void test_join_skew(void **state)
 	struct join_check dup8 = {.kind = RQL_JOIN_INNER, .key_bits = 32, .build = 40000, .probe = 20000, .distinct = 5000,
 	                          .payloads = 1};
 	check_join(dup8);
+	/* Kernels made for the shape of the request. */
+	dup8.tuning.special = true;
+	check_join(dup8);
+	dup8.payloads = 0; /* columns that are all of one kind */
+	check_join(dup8);
+	dup8.payloads = 2;
+	dup8.nulls = 1;
+	dup8.kind = RQL_JOIN_LEFT;
+	check_join(dup8);
 }
 
 static void test_join_capacity(void **state)

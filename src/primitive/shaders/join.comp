@@ -11,20 +11,31 @@
 #include "primitive/shaders/relation.glsl"
 layout(push_constant, scalar) uniform rql_push { rql_join_args args; };
 #include "primitive/shaders/join_write.glsl"
+#define ANY_FLAGS 0xffffffffu
 layout(constant_id = 2) const uint SLOTS = 2560u;  // rows of a table
 layout(constant_id = 3) const uint BUCKETS = 2048u; // a power of two, a multiple of the threads or less
 layout(constant_id = 4) const uint STAGED = 0u;     // build columns, all of 32 bits, that lie in the table; 0: rows' numbers; 3: nothing
 layout(constant_id = 5) const uint WORDS = 2560u;   // SLOTS times the words of a row beside its key
+// Of a kernel that is made for one shape of request (RQL_SPECIAL_ROWS): args.flags, and all columns' flags, if they are
+// the same.
+layout(constant_id = 6) const uint ROW_FLAGS = ANY_FLAGS;
+layout(constant_id = 7) const uint COLUMN_FLAGS = ANY_FLAGS;
+#define HELD RQL_JOIN_HELD_MOST
 #define MISS 0xffffu
 #define MARKED 0xfff0u // and a mark: a row with that, without a match
 shared uint ends[BUCKETS + 1u]; // bucket b is [ends[b], ends[b + 1]) once the table is full
 shared KEY keys[SLOTS];
 shared uint words[WORDS];
 
+uint row_flags()
+{
+	return ROW_FLAGS != ANY_FLAGS ? ROW_FLAGS : args.flags;
+}
+
 #if TESTED
 bool notes(uint what)
 {
-	return (args.flags >> 24u & what) != 0u;
+	return (row_flags() >> 24u & what) != 0u;
 }
 #define BUILD_VALID (notes(RQL_ROWS_MATCHED) ? 0ul : args.build_valid)
 #else
@@ -35,53 +46,77 @@ struct side_rows {
 	uint first, end;
 };
 
+uint column_flags(uint column)
+{
+	if (COLUMN_FLAGS == ANY_FLAGS)
+		return uint(column_word(column, 2u));
+	uint side = column == (row_flags() >> 8u & 255u) ? RQL_JOIN_PROBE_PAIRED : column == 0u ? RQL_JOIN_BUILD_PAIRED : 0u;
+	return COLUMN_FLAGS | ((row_flags() & side) != 0u ? RQL_COLUMN_PAIRED : 0u);
+}
+
 bool is_key(KEY key, uint row, uint64_t valid)
 {
-	return !((args.flags >> 24u & RQL_ROWS_NULL_KEY) != 0u && key == KEY(args.null_key)) && rql_valid_bit(valid, row);
+	return !((row_flags() >> 24u & RQL_ROWS_NULL_KEY) != 0u && key == KEY(args.null_key)) && rql_valid_bit(valid, row);
 }
 
 uint bucket_of(KEY key)
 {
-	return rql_hash(key, (args.flags >> 24u & RQL_ROWS_RAW) != 0u) & (BUCKETS - 1u);
+	return rql_hash(key, (row_flags() >> 24u & RQL_ROWS_RAW) != 0u) & (BUCKETS - 1u);
 }
 
-#define COUNT_OF(b) ends[1u + (b)]
+#define COUNT_OF(b) ends[b]
 #include "primitive/shaders/join_buckets.glsl"
 
-uint staged_value(uint64_t from, uint row, uint pair)
-{
-	return from != 0ul ? RQL_U32(from, row << pair) : row;
-}
-
-// At most SLOTS rows. Begins with a write of shared memory: all must have done with the last table.
+// At most SLOTS rows, held by the threads while their places are found. Begins with a write of shared memory: all must have
+// done with the last table.
 void build_table(uint first, uint end)
 {
-	uint t = rql_thread(), pair = (args.flags & RQL_JOIN_BUILD_PAIRED) != 0u ? 1u : 0u;
-	for (uint b = t; b <= BUCKETS; b += THREADS)
-		ends[b] = 0u;
-	barrier();
-	for (uint row = first + t; row < end; row += THREADS) {
-		KEY key = RQL_KEY(args.build_keys, row << pair);
-		if (is_key(key, row, BUILD_VALID))
-			atomicAdd(ends[1u + bucket_of(key)], 1u);
-	}
-	barrier();
-	place_buckets();
+	uint t = rql_thread();
+	bool paired = (row_flags() & RQL_JOIN_BUILD_PAIRED) != 0u;
+	// Row numbers, too, are what a column without an address has.
 	uint64_t from = STAGED == 1u || STAGED == 2u ? column_word(0u, 0u) : 0ul;
 	uint64_t from_next = STAGED == 2u ? column_word(1u, 0u) : 0ul;
-	for (uint row = first + t; row < end; row += THREADS) {
-		KEY key = RQL_KEY(args.build_keys, row << pair);
-		// Row numbers, too, are what a column without an address has.
-		uint value = STAGED < 3u ? staged_value(from, row, pair) : 0u;
-		uint value_next = STAGED == 2u ? staged_value(from_next, row, 0u) : 0u;
-		if (!is_key(key, row, BUILD_VALID))
+	KEY key[HELD];
+	uint value[HELD], value_next[HELD], at[HELD]; // at: bucket << 16 | place in it
+	[[unroll]] for (uint r = 0u; r < HELD; r++) {
+		uint row = first + r * THREADS + t;
+		key[r] = NO_KEY;
+		value[r] = row;
+		value_next[r] = row;
+		at[r] = NONE;
+		if (r * THREADS >= SLOTS || row >= end)
 			continue;
-		uint slot = atomicAdd(ends[1u + bucket_of(key)], 1u);
-		keys[slot] = key;
+		key[r] = read_key(args.build_keys, row, paired, value[r]);
+		if (STAGED == 0u)
+			value[r] = row;
+		else if (STAGED < 3u && !paired && from != 0ul)
+			value[r] = RQL_U32(from, row);
+		if (STAGED == 2u && from_next != 0ul)
+			value_next[r] = RQL_U32(from_next, row);
+	}
+	for (uint b = t; b < BUCKETS; b += THREADS)
+		ends[b] = 0u;
+	barrier();
+	[[unroll]] for (uint r = 0u; r < HELD; r++) {
+		uint row = first + r * THREADS + t;
+		if (r * THREADS >= SLOTS || row >= end || !is_key(key[r], row, BUILD_VALID))
+			continue;
+		at[r] = bucket_of(key[r]);
+		at[r] = at[r] << 16u | atomicAdd(ends[at[r]], 1u);
+	}
+	barrier();
+	uint total = place_buckets();
+	if (t == 0u)
+		ends[BUCKETS] = total;
+	[[unroll]] for (uint r = 0u; r < HELD; r++) {
+		if (at[r] == NONE)
+			continue;
+		uint slot = ends[at[r] >> 16u] + (at[r] & 0xffffu);
+		keys[slot] = key[r];
 		if (STAGED < 3u)
-			words[slot] = value;
+			words[slot] = value[r];
 		if (STAGED == 2u)
-			words[SLOTS + slot] = value_next;
+			words[SLOTS + slot] = value_next[r];
 	}
 	barrier();
 }
@@ -101,7 +136,7 @@ uint64_t ordered_real(uint64_t field)
 
 bool passes(uint slot, uint row)
 {
-	uint build_columns = args.flags >> 8u & 255u;
+	uint build_columns = row_flags() >> 8u & 255u;
 	for (uint64_t rest = args.conditions; rest != 0ul; rest >>= RQL_CONDITION_BITS) {
 		uint one = uint(rest) & 0xffffu;
 		uint p = build_columns + (one & 15u);
@@ -194,25 +229,23 @@ uint build_rows; // of all parts, NULL keys included
 // Each thread's rows against each of the build side's tables.
 void probe_rows(uint first, uint end, side_rows build, uint tables, inout bool built)
 {
-	uint kind = args.flags & RQL_JOIN_KIND;
+	uint kind = row_flags() & RQL_JOIN_KIND;
 	uint t = rql_thread();
 	KEY key[ROWS];
-	uint hit[ROWS];
+	uint hit[ROWS], beside[ROWS];
 	uint is = 0u;   // bit r: there is such a row
 	uint keyed = 0u; // and its key is not NULL
 	uint met = 0u;  // and it had a match
-	uint pair = (args.flags & RQL_JOIN_PROBE_PAIRED) != 0u ? 1u : 0u;
+	bool paired = (row_flags() & RQL_JOIN_PROBE_PAIRED) != 0u;
 	[[unroll]] for (uint r = 0u; r < ROWS; r++) {
 		uint row = first + r * THREADS + t;
 		key[r] = NO_KEY;
+		beside[r] = 0u;
 		if (row < end) {
-			key[r] = RQL_KEY(args.probe_keys, row << pair);
+			key[r] = read_key(args.probe_keys, row, paired, beside[r]);
 			is |= 1u << r;
 		}
 	}
-	[[unroll]] for (uint r = 0u; r < ROWS; r++)
-		if ((is >> r & 1u) != 0u && is_key(key[r], first + r * THREADS + t, args.probe_valid))
-			keyed |= 1u << r;
 	for (uint table = 0u; table < tables; table++) {
 		if (!built) {
 			barrier();
@@ -225,6 +258,10 @@ void probe_rows(uint first, uint end, side_rows build, uint tables, inout bool b
 				build_nulls = (table == 0u ? 0u : build_nulls) + end_of_table - begin - ends[BUCKETS];
 #endif
 		}
+		// Behind the table: until here probe rows are under way.
+		[[unroll]] for (uint r = 0u; r < ROWS; r++)
+			if ((is >> r & 1u) != 0u && is_key(key[r], first + r * THREADS + t, args.probe_valid))
+				keyed |= 1u << r;
 		[[unroll]] for (uint r = 0u; r < ROWS; r++)
 			hit[r] = (keyed >> r & 1u) != 0u ? look_up(key[r], first + r * THREADS + t, kind >= JOIN_SEMI) : 0u;
 #if TESTED
@@ -253,7 +290,7 @@ void probe_rows(uint first, uint end, side_rows build, uint tables, inout bool b
 					hit[r] = last && exists && matched == (kind == JOIN_SEMI) ? 0x10000u | MISS : 0u;
 			}
 		}
-		write_rows(key, hit, first);
+		write_rows(key, hit, beside, first);
 	}
 }
 
@@ -299,10 +336,10 @@ void main()
 	if (!piece_of(rql_group(), part, probe))
 		return;
 	side_rows build = rows_of(args.build_starts, part, args.build_found, args.build_count);
-	uint kind = args.flags & RQL_JOIN_KIND;
+	uint kind = row_flags() & RQL_JOIN_KIND;
 	if (build.first == build.end && (kind == JOIN_INNER || kind == JOIN_SEMI))
 		return;
-	read_columns((args.flags >> 8u & 255u) + (args.flags >> 16u & 255u));
+	read_columns((row_flags() >> 8u & 255u) + (row_flags() >> 16u & 255u));
 #if TESTED
 	build_rows = rql_rows(args.build_found, args.build_count);
 	build_nulls = args.build_starts != 0ul ? build_rows - RQL_U32(args.build_starts, 1u << (args.parts_piece >> 8u)) : 0u;

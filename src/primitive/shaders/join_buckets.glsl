@@ -1,5 +1,6 @@
-// Counts of a table's buckets, COUNT_OF(b) in shared memory, become where each bucket begins. Ends with a barrier.
-void place_buckets()
+// Counts of a table's buckets, COUNT_OF(b) in shared memory, become where each bucket begins; returns the sum of all. Ends with a
+// barrier.
+uint place_buckets()
 {
 	uint t = rql_thread();
 	uint each = (BUCKETS + THREADS - 1u) / THREADS;
@@ -13,4 +14,5 @@ void place_buckets()
 		before += own;
 	}
 	barrier();
+	return total;
 }

@@ -11,6 +11,16 @@
 layout(push_constant, scalar) uniform rql_push { rql_join_ordered_args args; };
 #include "primitive/shaders/join_write.glsl"
 #include "primitive/shaders/join_order.glsl"
+uint row_flags()
+{
+	return args.flags;
+}
+
+uint column_flags(uint column)
+{
+	return uint(column_word(column, 2u));
+}
+
 #define MISS 0xffffffffu
 #define NO_MATCH 0xffffu // the lower half of a hit: a row of the output that has no match
 #define WHOLE 0x8000u    // or the first match's place in its table, and that all of its bucket are matches
@@ -80,16 +90,17 @@ void main()
 	if (from >= rows)
 		return;
 	uint t = rql_thread(), first = uint(from), kind = args.flags & RQL_JOIN_KIND;
-	uint pair = (args.flags & RQL_JOIN_PROBE_PAIRED) != 0u ? 1u : 0u;
+	bool paired = (args.flags & RQL_JOIN_PROBE_PAIRED) != 0u;
 	if (t == 0u)
 		most_tables = 1u;
 	read_columns((args.flags >> 8u & 255u) + (args.flags >> 16u & 255u));
 	KEY key[ROWS];
-	uint begin[ROWS], end[ROWS], head[ROWS], hit[ROWS];
+	uint begin[ROWS], end[ROWS], head[ROWS], hit[ROWS], beside[ROWS];
 	uint met = 0u; // bit r: the row had a match
 	[[unroll]] for (uint r = 0u; r < ROWS; r++) {
 		uint row = first + r * THREADS + t;
-		key[r] = RQL_KEY(args.probe_keys, min(row, rows - 1u) << pair);
+		beside[r] = 0u;
+		key[r] = read_key(args.probe_keys, min(row, rows - 1u), paired, beside[r]);
 	}
 	uint tables = 0u;
 	[[unroll]] for (uint r = 0u; r < ROWS; r++) {
@@ -116,6 +127,6 @@ void main()
 			hit[r] = hit_of_kind(kind, hit[r], last, (met >> r & 1u) != 0u);
 			hit[r] = first + r * THREADS + t < rows ? hit[r] : 0u;
 		}
-		write_rows(key, hit, first);
+		write_rows(key, hit, beside, first);
 	}
 }

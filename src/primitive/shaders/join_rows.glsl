@@ -1,12 +1,13 @@
 // Writing the matches of ROWS rows a thread. A row's `hit` is the number of its matches << 16 | what nth_match finds them by.
-// The kernel has nth_match(key, row, hit, k), the k-th one's slot, or MISS; and build_value(column, from, flags, slot).
+// What lies beside the keys, the first column's values where they are paired, is at hand (`beside`).
+// The kernel has nth_match(key, row, hit, k), the k-th one's slot, or MISS; build_value(column, from, flags, slot),
+// row_flags() and column_flags(column).
 #define ROWS 4u
-#define NONE 0xffffffffu
 uint nth_match(KEY key, uint row, uint hit, uint k);
 uint64_t build_value(uint column, uint64_t from, uint flags, uint slot);
 
 // Every row of the subgroup has one match or none: a column at a time, its reads under way together.
-void write_single(in KEY key[ROWS], in uint hit[ROWS], uint first, uint64_t place)
+void write_single(in KEY key[ROWS], in uint hit[ROWS], in uint beside[ROWS], uint first, uint64_t place)
 {
 	uint t = rql_thread();
 	uint to[ROWS], slot[ROWS];
@@ -24,12 +25,12 @@ void write_single(in KEY key[ROWS], in uint hit[ROWS], uint first, uint64_t plac
 		[[unroll]] for (uint r = 0u; r < ROWS; r++)
 			if (to[r] != NONE)
 				RQL_KEY(args.keys_out, place + to[r]) = key[r];
-	uint build_columns = args.flags >> 8u & 255u;
-	uint columns = build_columns + (args.flags >> 16u & 255u);
+	uint build_columns = row_flags() >> 8u & 255u;
+	uint columns = build_columns + (row_flags() >> 16u & 255u);
 	for (uint c = 0u; c < columns; c++) {
 		uint64_t from = column_word(c, 0u);
 		uint64_t out_at = column_word(c, 1u);
-		uint flags = uint(column_word(c, 2u));
+		uint flags = column_flags(c);
 		if (out_at == 0ul)
 			continue;
 		if ((flags & RQL_COLUMN_WIDE) != 0u) {
@@ -40,13 +41,15 @@ void write_single(in KEY key[ROWS], in uint hit[ROWS], uint first, uint64_t plac
 						: RQL_U64(from, first + r * THREADS + t);
 			continue;
 		}
-		uint values[ROWS], pair = (flags & RQL_COLUMN_PAIRED) != 0u ? 1u : 0u;
+		uint values[ROWS];
+		bool is_beside = (row_flags() & RQL_JOIN_PROBE_PAIRED) != 0u && c == build_columns;
 		[[unroll]] for (uint r = 0u; r < ROWS; r++) {
 			uint row = first + r * THREADS + t;
 			values[r] = 0u;
 			if (to[r] != NONE)
 				values[r] = c < build_columns ? uint(build_value(c, from, flags, slot[r]))
-				            : from != 0ul     ? RQL_U32(from, row << pair)
+				            : is_beside       ? beside[r]
+				            : from != 0ul     ? RQL_U32(from, row)
 				                              : row;
 		}
 		[[unroll]] for (uint r = 0u; r < ROWS; r++)
@@ -61,12 +64,12 @@ void write_row(KEY key, uint slot, uint row, uint64_t place)
 		return;
 	if (args.keys_out != 0ul)
 		RQL_KEY(args.keys_out, place) = key;
-	uint build_columns = args.flags >> 8u & 255u;
-	uint columns = build_columns + (args.flags >> 16u & 255u);
+	uint build_columns = row_flags() >> 8u & 255u;
+	uint columns = build_columns + (row_flags() >> 16u & 255u);
 	for (uint c = 0u; c < columns; c++) {
 		uint64_t from = column_word(c, 0u);
 		uint64_t out_at = column_word(c, 1u);
-		uint flags = uint(column_word(c, 2u));
+		uint flags = column_flags(c);
 		if (out_at != 0ul)
 			write_value(out_at, flags, place,
 			            c < build_columns ? build_value(c, from, flags, slot) : read_value(from, flags, row));
@@ -105,13 +108,7 @@ void write_many(KEY key, uint hit, uint row, uint64_t place)
 	}
 }
 
-#if KEY_BITS == 64
-#define NO_KEY 0ul
-#else
-#define NO_KEY 0u
-#endif
-
-void write_rows(in KEY key[ROWS], in uint hit[ROWS], uint first)
+void write_rows(in KEY key[ROWS], in uint hit[ROWS], in uint beside[ROWS], uint first)
 {
 	uint mine = 0u;
 	bool single = true;
@@ -121,7 +118,7 @@ void write_rows(in KEY key[ROWS], in uint hit[ROWS], uint first)
 	}
 	uint64_t place = reserve(mine);
 	if (subgroupAll(single)) {
-		write_single(key, hit, first, place);
+		write_single(key, hit, beside, first, place);
 		return;
 	}
 	// A loop that is kept: its body is long. The rows' registers are picked by comparison.

@@ -11,6 +11,13 @@
 #define TEST_LE 4u
 #define TEST_GE 6u
 
+#if KEY_BITS == 64
+#define NO_KEY 0ul
+#else
+#define NO_KEY 0u
+#endif
+#define NONE 0xffffffffu
+
 // The table of columns; every thread reads it again and again.
 shared uint64_t join_columns[2u * RQL_JOIN_COLUMNS * RQL_COLUMN_WORDS];
 
@@ -61,6 +68,19 @@ uint64_t read_value(uint64_t from, uint flags, uint row)
 		return row;
 	row <<= (flags & RQL_COLUMN_PAIRED) != 0u ? 1u : 0u;
 	return (flags & RQL_COLUMN_WIDE) != 0u ? RQL_U64(from, row) : uint64_t(RQL_U32(from, row));
+}
+
+// A row's key, and what lies beside it if keys are paired.
+KEY read_key(uint64_t keys, uint row, bool paired, inout uint beside)
+{
+#if KEY_BITS == 32
+	if (paired) {
+		uvec2 pair = unpackUint2x32(RQL_U64(keys, row));
+		beside = pair.y;
+		return pair.x;
+	}
+#endif
+	return RQL_KEY(keys, row);
 }
 
 // Of a row that has no match.
