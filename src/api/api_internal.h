@@ -6,8 +6,6 @@
 #include "exec/session.h"
 #include "rayql/rayql.h"
 #include <stdatomic.h>
-#include <sys/types.h>
-#include <unistd.h>
 
 struct rayql_error {
 	rayql_status status;
@@ -17,7 +15,7 @@ struct rayql_error {
 struct rayql_database {
 	_Atomic uint32_t references; /* the handle's own, and one for every connection */
 	struct rql_database *db;
-	pid_t process; /* that opened it: DuckDB's threads are that one's alone */
+	unsigned forks; /* rql_api_forks when it was opened: DuckDB's threads are that process's alone */
 };
 
 /* A connection and its children belong to one thread at a time, so plain counts do. */
@@ -50,10 +48,13 @@ struct rayql_batch {
 	const struct rql_nested **vectors; /* of each column, or NULL */
 };
 
+/* How many forks lie between the first database's process and this one. Asking for the process each time costs more than
+ * all else that a call's frame does. A child of _Fork or of clone by itself is not counted. */
+extern unsigned rql_api_forks;
 /* Is this a process that was forked from the one that opened it? There nothing of it may be used, or freed. */
 static inline bool rql_api_is_forked(const rayql_database *db)
 {
-	return db->process != getpid();
+	return db->forks != rql_api_forks;
 }
 rayql_status rql_api_forked(rayql_error **out);
 /* Moves err into a new public error (*out untouched when out is NULL) and returns its status. */

@@ -1,6 +1,7 @@
 /* Databases and connections. */
 #include "api/api_internal.h"
 #include "gen/gen.h"
+#include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +38,26 @@ static rql_status read_config(const rayql_config *config, struct rql_database_co
 }
 
 /* host: of a duckdb_database to take over, or NULL. */
+unsigned rql_api_forks;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static int not_counted; /* errno's kind */
+
+static void count_fork(void)
+{
+	rql_api_forks++;
+}
+
+static void ask_for_forks(void)
+{
+	not_counted = pthread_atfork(NULL, NULL, count_fork);
+}
+
+static rql_status count_forks(struct rql_error *err)
+{
+	pthread_once(&once, ask_for_forks);
+	return not_counted ? rql_error_memory(err, 0, "noticing forks") : RQL_OK;
+}
+
 static rayql_status open_any(const char *path, void **host, const rayql_config *config, rayql_database **out,
                              rayql_error **error)
 {
@@ -49,6 +70,8 @@ static rayql_status open_any(const char *path, void **host, const rayql_config *
 		status = read_config(config, &internal, &options, &err);
 	internal.database = host;
 	if (status == RQL_OK)
+		status = count_forks(&err);
+	if (status == RQL_OK)
 		status = rql_database_open(path, &internal, &db->db, &err);
 	free(options);
 	if (status == RQL_OK)
@@ -60,7 +83,7 @@ static rayql_status open_any(const char *path, void **host, const rayql_config *
 		return rql_api_fail(&err, error);
 	}
 	atomic_store(&db->references, 1);
-	db->process = getpid();
+	db->forks = rql_api_forks;
 	*out = db;
 	return RAYQL_OK;
 }

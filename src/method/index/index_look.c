@@ -27,6 +27,14 @@ void rql_index_sought(const struct rql_index_test *tests, const uint32_t *order,
 	}
 }
 
+/* What a segment has of a run's only look-up, so that its key is found once and its rows are. */
+struct single {
+	bool asked; /* its keys are known */
+	uint64_t least, greatest;
+	const uint32_t *rows;
+	uint32_t count;
+};
+
 struct running {
 	const struct rql_index_choice *p;
 	const struct rql_index_test *tests; /* [p->test_count]: the run's own where it has values for points */
@@ -36,6 +44,7 @@ struct running {
 	const struct rql_store_kernels *kernels;
 	struct rql_progress *progress;
 	struct rql_placement **runs; /* [segments]: of runs, references; NULL: there is no room for it, its rows are tested */
+	struct single *singles;      /* [segments]; NULL: there is more than one look-up */
 	uint64_t *some;              /* a bit for each block of the snapshot that may have rows */
 	uint32_t *before;            /* [words of some]: such blocks before the word's */
 	uint64_t block_count;
@@ -46,6 +55,29 @@ struct running {
 static const struct rql_index_run *run_of(const struct running *r, uint32_t s)
 {
 	return (const struct rql_index_run *)(const void *)r->runs[s];
+}
+
+/* A segment's keys, which the memory brings meanwhile. */
+static void ask_single(struct running *r, uint32_t s, const struct rql_index_range *ranges)
+{
+	struct single *one = &r->singles[s];
+	one->asked = true;
+	if (!rql_index_run_fetch(run_of(r, s), &r->p->snapshot->segments[s], ranges, r->p->covered, &one->least,
+	                         &one->greatest)) {
+		one->least = 1; /* no key lies between them */
+		one->greatest = 0;
+	}
+}
+
+static void find_single(struct running *r, uint32_t s)
+{
+	struct rql_index_range ranges[RQL_INDEX_COLUMNS_MOST];
+	struct single *one = &r->singles[s];
+	if (!one->asked) {
+		rql_index_sought(r->tests, NULL, r->p->covered, r->p->tuple, 0, ranges);
+		ask_single(r, s, ranges);
+	}
+	one->count = rql_index_map_find(&run_of(r, s)->map, one->least, one->greatest, &one->rows);
 }
 
 /* Calls `each` for all rows of a segment that are looked up. */
@@ -109,7 +141,12 @@ static rql_status find_blocks(struct running *r, uint32_t s, struct rql_error *e
 		return rql_error_set(err, RQL_ERROR_INTERRUPTED, "INTERRUPT Error: Interrupted!");
 	rql_status status = r->runs[s] ? RQL_OK : make_run(r, s, &why);
 	if (status == RQL_OK) {
-		find_rows(r, s, mark_blocks);
+		if (r->singles) {
+			find_single(r, s);
+			mark_blocks(r, segment->first_block, r->singles[s].rows, r->singles[s].count);
+		} else {
+			find_rows(r, s, mark_blocks);
+		}
 		if (r->found > r->most)
 			return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "the value has more rows than the plan is for");
 	} else if (status == RQL_ERROR_LIMIT || status == RQL_ERROR_MEMORY) {
@@ -148,7 +185,9 @@ static void set_bits(struct running *r)
 	const struct rql_store_snapshot *snapshot = r->p->snapshot;
 	for (uint32_t s = 0; s < snapshot->segment_count; s++) {
 		const struct rql_store_segment *segment = &snapshot->segments[s];
-		if (r->runs[s])
+		if (r->runs[s] && r->singles)
+			mark_rows(r, segment->first_block, r->singles[s].rows, r->singles[s].count);
+		else if (r->runs[s])
 			find_rows(r, s, mark_rows);
 		else
 			memset(bits_of(r, segment->first_block), 0xff, segment->blocks * WORDS * sizeof(uint64_t));
@@ -171,22 +210,26 @@ static void test_blocks(const struct running *r)
 }
 
 /* A point's places in all runs, which the memory brings at once instead of one behind another. */
-static void fetch_ahead(const struct running *r)
+static rql_status fetch_ahead(struct running *r, struct rql_arena *arena, struct rql_error *err)
 {
 	const struct rql_store_snapshot *snapshot = r->p->snapshot;
 	struct rql_index_range ranges[RQL_INDEX_COLUMNS_MOST];
 	if (rql_index_look_ups(r->tests, NULL, r->p->covered, r->p->tuple) != 1)
-		return;
+		return RQL_OK;
+	r->singles = RQL_NEW_ARRAY(arena, struct single, snapshot->segment_count + 1);
+	if (!r->singles)
+		return rql_error_memory(err, snapshot->segment_count * sizeof(*r->singles), "a look-up");
 	rql_index_sought(r->tests, NULL, r->p->covered, r->p->tuple, 0, ranges);
 	for (uint32_t s = 0; s < snapshot->segment_count; s++)
 		if (r->runs[s])
-			rql_index_run_fetch(run_of(r, s), &snapshot->segments[s], ranges, r->p->covered);
+			ask_single(r, s, ranges);
+	return RQL_OK;
 }
 
 static rql_status look_up(struct running *r, struct rql_arena *arena, struct rql_error *err)
 {
 	RQL_TRY(rql_index_runs_take(r->p->snapshot, &r->p->of, r->p->points, r->device, arena, r->runs, err));
-	fetch_ahead(r);
+	RQL_TRY(fetch_ahead(r, arena, err));
 	for (uint32_t s = 0; s < r->p->snapshot->segment_count; s++)
 		RQL_TRY(find_blocks(r, s, err));
 	RQL_TRY(list_blocks(r, arena, err));

@@ -159,10 +159,11 @@ uint32_t rql_index_run_find(const struct rql_index_run *run, const struct rql_st
 	           : 0;
 }
 
-void rql_index_run_fetch(const struct rql_index_run *run, const struct rql_store_segment *segment,
-                         const struct rql_index_range *sought, uint32_t count)
+bool rql_index_run_fetch(const struct rql_index_run *run, const struct rql_store_segment *segment,
+                         const struct rql_index_range *sought, uint32_t count, uint64_t *least, uint64_t *greatest)
 {
-	uint64_t least, greatest;
-	if (rql_index_key_range(&run->key, segment, sought, count, &least, &greatest))
-		rql_index_map_fetch(&run->map, least);
+	if (!rql_index_key_range(&run->key, segment, sought, count, least, greatest))
+		return false;
+	rql_index_map_fetch(&run->map, *least);
+	return true;
 }

@@ -37,9 +37,10 @@ bool rql_index_run_there(const struct rql_store_segment *segment, const struct r
 rql_status rql_index_run_get(const struct rql_store_snapshot *snapshot, uint32_t segment,
                              const struct rql_index_of *of, struct rql_device *cpu, struct rql_progress *progress,
                              struct rql_index_run **out, struct rql_error *err) RQL_MUST_CHECK;
-/* Asks the memory for what a find of the same will read first. */
-void rql_index_run_fetch(const struct rql_index_run *run, const struct rql_store_segment *segment,
-                         const struct rql_index_range *sought, uint32_t count);
+/* The keys that rql_index_map_find is asked for (rql_index_key_range; false: none), and asks the memory for what that
+ * will read first. */
+bool rql_index_run_fetch(const struct rql_index_run *run, const struct rql_store_segment *segment,
+                         const struct rql_index_range *sought, uint32_t count, uint64_t *least, uint64_t *greatest);
 
 /* index_places.c, of a run whose key is placed: makes its values, and the segment's pairs, ascending, for which there is
  * room. */
