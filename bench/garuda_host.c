@@ -23,13 +23,19 @@ struct result { /* rows of the result that came together */
 	uint64_t room, rows;
 };
 
+struct reader { /* of a side's rows */
+	struct host_join *of;
+	int side;
+	uint64_t at; /* rows that have been given */
+};
+
 struct host_join {
 	struct rql_relation_bench *bench;
 	uint64_t rows, chunk;
 	struct rql_relation_bench_args data;
 	struct rql_buffer *made[2][COLUMNS]; /* [side], on the device: kept are the probe side's keys, to check against */
 	struct rql_buffer *in[2][CHUNKS];    /* in the host's memory: keys, then values */
-	uint64_t at[2];                      /* rows of the side that have been given */
+	struct reader side[2], readers[RQL_DEVICES_MAX]; /* readers: of the build side, one for each device */
 	struct result *results;
 	uint64_t result_count, result_room, given;
 	struct rql_device *devices[RQL_DEVICES_MAX];
@@ -85,13 +91,38 @@ static rql_status move_out(struct host_join *h, struct rql_error *err)
 
 /* ---- what the join reads and writes ---- */
 
-static rql_status next_rows(struct host_join *h, int side, struct rql_host_piece *piece, struct rql_error *err)
+/* Rows into memory that a device reaches, by all threads. */
+struct copying {
+	uint8_t *to;
+	const uint8_t *from;
+	uint64_t bytes;
+};
+#define COPY_BYTES (UINT64_C(1) << 20)
+
+static void copy_chunk(void *state, uint64_t index, unsigned worker)
 {
-	const uint64_t in_chunk = h->at[side] % h->chunk, left = h->chunk - in_chunk;
-	struct rql_buffer *from = h->at[side] < h->rows ? h->in[side][h->at[side] / h->chunk] : NULL;
+	const struct copying *c = state;
+	const uint64_t at = index * COPY_BYTES, left = c->bytes - at;
+	(void)worker;
+	memcpy(c->to + at, c->from + at, left < COPY_BYTES ? left : COPY_BYTES);
+}
+
+static void copy_rows(const struct rql_device *device, const struct rql_span *to, const struct rql_span *from, uint64_t rows)
+{
+	struct copying c = {(uint8_t *)to->buffer->map + to->offset, (const uint8_t *)from->buffer->map + from->offset, rows * 4};
+	rql_pool_each(device->pool, (c.bytes + COPY_BYTES - 1) / COPY_BYTES, copy_chunk, &c);
+}
+
+static rql_status next_rows(void *state, struct rql_device *device, struct rql_host_piece *piece, struct rql_error *err)
+{
+	struct reader *r = state;
+	const struct host_join *h = r->of;
+	const uint64_t in_chunk = r->at % h->chunk, left = h->chunk - in_chunk;
+	struct rql_buffer *from = r->at < h->rows ? h->in[r->side][r->at / h->chunk] : NULL;
 	const struct rql_span spans[COLUMNS] = {{from, in_chunk * 4}, {from, (h->chunk + in_chunk) * 4}};
+	(void)err;
 	piece->rows = !from ? 0 : piece->rows / 4 * 4 < left ? piece->rows / 4 * 4 : left;
-	h->at[side] += piece->rows;
+	r->at += piece->rows;
 	if (!h->bench->options->staged) {
 		piece->keys = spans[KEYS];
 		piece->columns[0] = spans[VALUES];
@@ -99,21 +130,15 @@ static rql_status next_rows(struct host_join *h, int side, struct rql_host_piece
 	}
 	struct rql_span *to[COLUMNS] = {&piece->keys, &piece->columns[0]};
 	for (int column = 0; column < COLUMNS && from; column++)
-		RQL_TRY(rql_buffer_upload(to[column]->buffer, to[column]->offset,
-		                          (const uint8_t *)from->map + spans[column].offset, piece->rows * 4, err));
+		copy_rows(device, to[column], &spans[column], piece->rows);
 	return RQL_OK;
 }
 
-static rql_status next_build(void *state, struct rql_device *device, struct rql_host_piece *piece, struct rql_error *err)
+static void *open_reader(void *state, uint32_t index)
 {
-	(void)device;
-	return next_rows(state, 0, piece, err);
-}
-
-static rql_status next_probe(void *state, struct rql_device *device, struct rql_host_piece *piece, struct rql_error *err)
-{
-	(void)device;
-	return next_rows(state, 1, piece, err);
+	const struct reader *r = state;
+	r->of->readers[index] = *r;
+	return &r->of->readers[index];
 }
 
 /* Memory for the next rows of the result: that of an earlier run, where it is large enough. */
@@ -307,12 +332,14 @@ static rql_status one_run(struct host_join *h, struct rql_samples *wall, struct 
 	const char *folder = o->folder ? o->folder : getenv("TMPDIR");
 	const struct rql_host_join join = {
 		.kind = RQL_JOIN_INNER,
-		.build = {.shape = shape, .rows = h->rows, .next = next_build, .in_place = !o->staged, .state = h},
-		.probe = {.shape = shape, .rows = h->rows, .next = next_probe, .in_place = !o->staged, .state = h},
+		.build = {.shape = shape, .rows = h->rows, .next = next_rows, .in_place = !o->staged, .state = &h->side[0], .reader = open_reader},
+		.probe = {.shape = shape, .rows = h->rows, .next = next_rows, .in_place = !o->staged, .state = &h->side[1]},
 		.devices = h->devices, .device_count = h->device_count, .device_limit = o->device_limit,
 		.host_limit = o->host_limit, .folder = folder && folder[0] ? folder : "/tmp",
 		.room = o->staged ? NULL : make_room, .put = put_rows, .state = h, .timed = !wall};
-	h->at[0] = h->at[1] = h->given = 0;
+	for (int side = 0; side < 2; side++)
+		h->side[side] = (struct reader){.of = h, .side = side};
+	h->given = 0;
 	const uint64_t start = rql_now_ns();
 	RQL_TRY(rql_host_join_run(&join, &h->report, err));
 	if (wall)

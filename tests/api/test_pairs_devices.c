@@ -333,6 +333,9 @@ static void several(void **state)
 		make_sides(s.con);
 		run(s.con, "SET rayql_force = 'pairs'; SET rayql_device_memory_limit = '1MB'");
 		same_by(s.con, "SELECT " SUMS " FROM a FULL JOIN b ON a.w = b.w", "vulkan:0; ", ", vulkan:1)", true);
+		/* Each has room for the build side, and they share the probe side's pieces. */
+		run(s.con, "SET rayql_device_memory_limit = '16MB'");
+		same_by(s.con, "SELECT " SUMS " FROM a JOIN b ON a.k = b.k", "vulkan:0; ", ", vulkan:1): about 1 partition,", false);
 		run(s.con, "SET rayql_device_memory_limit = '3MB'");
 		same_by(s.con, "SELECT k, count(*), sum(w) FROM " SOME " GROUP BY k ORDER BY ALL", "vulkan:0; ", ", vulkan:1)", true);
 	}

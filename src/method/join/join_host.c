@@ -40,6 +40,7 @@ struct feed {
 	uint32_t key_bits;
 	uint64_t at, live; /* of these rows: the next one, and all */
 	uint64_t *before;  /* [chunks + 1]: such rows before a chunk */
+	struct feed *readers; /* [RQL_DEVICES_MAX]: of a build side that several devices read */
 };
 
 /* Rows of a word of the side's bitmap that may have one. */
@@ -204,6 +205,13 @@ static rql_status next_rows(void *state, struct rql_device *device, struct rql_h
 	return RQL_OK;
 }
 
+static void *open_reader(void *state, uint32_t index)
+{
+	struct feed *f = state, *reader = &f->readers[index];
+	*reader = *f;
+	return reader;
+}
+
 /* ---- what is found ---- */
 
 static uint32_t key_bits_of(const struct rql_run_sides *sides)
@@ -303,7 +311,7 @@ static struct rql_host_join join_of(bool hits, uint32_t key_bits, const uint64_t
 	return (struct rql_host_join){.kind = hits ? RQL_JOIN_SEMI : RQL_JOIN_INNER,
 	                              .repeats = hits,
 	                              .drawn = drawn,
-	                              .build = {.shape = shape, .rows = rows[0]},
+	                              .build = {.shape = shape, .rows = rows[0], .reader = open_reader},
 	                              .probe = {.shape = shape, .rows = rows[1]},
 	                              .devices = on->device,
 	                              .device_count = on->count,
@@ -395,20 +403,22 @@ static double cpu_ns(const struct rql_prepared *p, const struct rql_device *devi
 	                               (double)p->staging + p->of.pairs * pair, threads);
 }
 
-/* The link's ways are used at once, beside the device's own work. Several devices share all but what the CPU does. */
+/* The link's ways are used at once, beside the device's own work. Several devices share the partitions, or, without any,
+ * have the build side each and share the probe side. The CPU's work they do not share. */
 static void price(const struct rql_prepared *p, const struct rql_device *device, struct rql_cost *out)
 {
 	const struct rql_profile *profile = &device->profile;
 	const double row = p->of.key_bits / 8.0 + 4, pair = p->of.hits ? 4 : 8;
 	const double rows = p->of.rows[0] + p->of.rows[1];
-	const struct rql_pair_size size = {.rows = {p->of.rows[1], p->of.rows[0]}, .row_bytes = {row, row},
-	                                   .out_rows = p->of.pairs, .out_bytes = pair};
-	const double in = p->of.rows[1] * row / profile->upload_gbps, back = p->of.pairs * pair / profile->download_gbps;
+	const double count = p->of.on.count, builds = p->partitions > 1 ? count : 1;
+	const struct rql_pair_size size = {.rows = {p->of.rows[1] / count, p->of.rows[0] / builds}, .row_bytes = {row, row},
+	                                   .out_rows = p->of.pairs / count, .out_bytes = pair};
+	const double in = size.rows[0] * row / profile->upload_gbps, back = size.out_rows * pair / profile->download_gbps;
 	const struct rql_method *method = p->drawn ? &rql_method_join_raster : &rql_method_join_compute;
-	const double link = p->of.rows[0] * row / profile->upload_gbps + (in > back ? in : back) + (in + back) / DRAINED;
-	const double on_device = method->pair_ns(profile, &size) + (double)p->partitions * RQL_HOST_ROWS_STEPS * profile->submit_ns;
-	*out = (struct rql_cost){.run_ns = on_device / p->of.on.count + cpu_ns(p, device, row, pair),
-	                         .transfer_ns = link / p->of.on.count,
+	const double link = size.rows[1] * row / profile->upload_gbps + (in > back ? in : back) + (in + back) / DRAINED;
+	const double steps = (double)p->partitions / builds * RQL_HOST_ROWS_STEPS;
+	*out = (struct rql_cost){.run_ns = method->pair_ns(profile, &size) + steps * profile->submit_ns + cpu_ns(p, device, row, pair),
+	                         .transfer_ns = link,
 	                         .rows_out = p->of.pairs,
 	                         .device_bytes = p->of.device_bytes,
 	                         .cells = p->of.pairs,
@@ -461,7 +471,7 @@ static rql_status run(const struct rql_prepared *p, struct rql_device *device, c
 	const struct rql_run_sides *sides = how->sides;
 	const uint32_t key_bits = key_bits_of(sides);
 	struct sink sink = {.sides = sides, .progress = how->progress};
-	struct feed feeds[2] = {{.side = NULL}, {.side = NULL}};
+	struct feed feeds[2] = {{.side = NULL}, {.side = NULL}}, readers[RQL_DEVICES_MAX];
 	struct rql_host_report done = {0};
 	rql_status status = RQL_OK;
 	for (int s = 0; s < 2 && status == RQL_OK; s++)
@@ -473,6 +483,7 @@ static rql_status run(const struct rql_prepared *p, struct rql_device *device, c
 		join.build.shape = shape_of(&sides->side[0], key_bits);
 		join.probe.shape = shape_of(&sides->side[1], key_bits);
 		join.build.next = join.probe.next = next_rows;
+		feeds[0].readers = readers;
 		join.build.state = &feeds[0];
 		join.probe.state = &feeds[1];
 		join.build.source = (struct rql_host_source){read_rows, &feeds[0], sides->side[0].rows};

@@ -50,6 +50,16 @@ struct rql_host_rows rql_host_rows_in(const struct rql_host_piece *piece, const 
 	return rows;
 }
 
+struct rql_host_rows rql_host_rows_behind(const struct rql_host_rows *rows, const struct rql_host_shape *shape,
+                                          uint64_t first)
+{
+	struct rql_host_rows behind = {.count = rows->count - first,
+	                               .keys = (uint8_t *)rows->keys + first * shape->key_bits / 8};
+	for (uint32_t c = 0; c < shape->column_count; c++)
+		behind.columns[c] = (uint8_t *)rows->columns[c] + first * shape->column_bits[c] / 8;
+	return behind;
+}
+
 void rql_host_record_columns(struct rql_commands *c, const struct rql_host_piece *piece, uint64_t first, uint64_t rows,
                              const struct rql_host_layout *to, struct rql_buffer *buffer, uint64_t at)
 {
@@ -60,19 +70,42 @@ void rql_host_record_columns(struct rql_commands *c, const struct rql_host_piece
 	}
 }
 
+static rql_status ask_side(struct rql_host_feed *feed, struct rql_device *device, struct rql_host_piece *piece,
+                           struct rql_error *err)
+{
+	if (feed->lock)
+		pthread_mutex_lock(feed->lock);
+	const rql_status status = feed->side->next(feed->state ? feed->state : feed->side->state, device, piece, err);
+	if (feed->lock)
+		pthread_mutex_unlock(feed->lock);
+	return status;
+}
+
+static void copy_rows(const struct rql_host_feed *feed, const struct rql_host_rows *to)
+{
+	const struct rql_host_shape *shape = &feed->side->shape;
+	const struct rql_host_rows from = rql_host_rows_behind(feed->memory, shape, feed->at);
+	memcpy(to->keys, from.keys, to->count * shape->key_bits / 8);
+	for (uint32_t c = 0; c < shape->column_count; c++)
+		memcpy(to->columns[c], from.columns[c], to->count * shape->column_bits[c] / 8);
+}
+
 rql_status rql_host_feed_next(struct rql_host_feed *feed, struct rql_device *device, uint64_t most,
                               struct rql_host_piece *piece, struct rql_error *err)
 {
 	piece->rows = most;
-	if (!feed->store) {
-		RQL_TRY(feed->side->next(feed->side->state, device, piece, err));
+	if (!feed->store && !feed->memory) {
+		RQL_TRY(ask_side(feed, device, piece, err));
 		feed->at += piece->rows;
 		return RQL_OK;
 	}
 	if (feed->rows - feed->at < most)
 		piece->rows = feed->rows - feed->at;
 	const struct rql_host_rows rows = rql_host_rows_in(piece, &feed->side->shape);
-	RQL_TRY(rql_host_store_read(feed->store, feed->part, feed->at, &rows, err));
+	if (feed->memory)
+		copy_rows(feed, &rows);
+	else
+		RQL_TRY(rql_host_store_read(feed->store, feed->part, feed->at, &rows, err));
 	feed->at += rows.count;
 	return RQL_OK;
 }

@@ -19,6 +19,7 @@ struct rql_raster_relation rql_host_drawing(const struct rql_join *relation);
 struct rql_host_sizes {
 	uint64_t build, piece, out;
 	uint32_t bits; /* log2 of the partitions that make build sides fit */
+	bool shared;   /* no partitions: several devices have the build side each, and share the probe side */
 	bool ordered;  /* there is room for the build side's tables, beside its partitions (relation.h) */
 };
 /* False: no partitioning makes a build side fit the limit. */
@@ -30,8 +31,11 @@ uint64_t rql_host_sizes_bytes(const struct rql_host_join *join, struct rql_devic
 /* One side's rows, once, or as often as `at` is set back where they come from a store. */
 struct rql_host_feed {
 	const struct rql_host_side *side;
-	const struct rql_host_store *store; /* NULL: side->next */
-	uint64_t part, at, rows;            /* rows: of the partition */
+	const struct rql_host_store *store; /* NULL: from memory, or by side->next */
+	const struct rql_host_rows *memory;
+	void *state;           /* of side->next, where it is not the side's own */
+	pthread_mutex_t *lock; /* NULL, or of those who ask side->next */
+	uint64_t part, at, rows; /* rows: of the partition, or in memory */
 };
 /* At most `most` rows; piece: where they may be put, and then where they are. */
 rql_status rql_host_feed_next(struct rql_host_feed *feed, struct rql_device *device, uint64_t most,
@@ -39,7 +43,7 @@ rql_status rql_host_feed_next(struct rql_host_feed *feed, struct rql_device *dev
 /* Has the feed given all? Of a side's own rows that is seen by a piece without rows. */
 static inline bool rql_host_feed_ended(const struct rql_host_feed *feed)
 {
-	return feed->store && feed->at >= feed->rows;
+	return (feed->store || feed->memory) && feed->at >= feed->rows;
 }
 
 /* All rows of a feed into partitions. Those of a source are read in place, by all threads; other pieces come in memory that the device reaches; of each, so many rows at most. What was
@@ -66,6 +70,9 @@ void rql_host_record_columns(struct rql_commands *c, const struct rql_host_piece
                              const struct rql_host_layout *to, struct rql_buffer *buffer, uint64_t at);
 /* Where the CPU finds a piece's rows. */
 struct rql_host_rows rql_host_rows_in(const struct rql_host_piece *piece, const struct rql_host_shape *shape);
+/* Without the first ones. */
+struct rql_host_rows rql_host_rows_behind(const struct rql_host_rows *rows, const struct rql_host_shape *shape,
+                                          uint64_t first);
 
 /* ---- a device at work ---- */
 /* What any of them may have of its memory: a part of what is there, and never more than `limit` (0: none). *whose: the
@@ -80,6 +87,7 @@ struct rql_host_slot {
 	struct rql_host_piece host, result; /* in the host's memory */
 	struct rql_buffer *staging;         /* for `host` */
 	uint64_t rows;                      /* 0: nothing */
+	uint64_t joined;                    /* of them, whose results were put */
 };
 /* A turn's `count`: rows of the result, two words; drawn, rows of the piece and of the build side. */
 #define RQL_HOST_ROWS_AT 16u
@@ -119,5 +127,11 @@ rql_status rql_host_worker_rehearse(struct rql_host_worker *worker, struct rql_e
 /* Joins all that both feeds give: with the first build side, the probe rows from where their feed stands on. */
 rql_status rql_host_worker_join(struct rql_host_worker *worker, struct rql_host_feed *build, struct rql_host_feed *probe,
                                 struct rql_error *err) RQL_MUST_CHECK;
+/* Joins more probe rows with the build side of the last join. */
+rql_status rql_host_worker_more(struct rql_host_worker *worker, struct rql_host_feed *probe,
+                                struct rql_error *err) RQL_MUST_CHECK;
+/* After an error: the probe rows that it took and whose results were not put, a piece each. They lie there until the worker
+ * is closed. */
+uint32_t rql_host_worker_left(const struct rql_host_worker *worker, struct rql_host_rows left[RQL_HOST_FLIGHT]);
 
 #endif

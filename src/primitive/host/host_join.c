@@ -12,6 +12,12 @@ struct level {
 	uint64_t above;
 };
 
+/* Probe rows that a device has taken, and left to others when it failed. */
+struct piece {
+	struct piece *next;
+	struct rql_host_rows rows;
+};
+
 /* What all devices share. */
 struct run {
 	const struct rql_host_join *join;
@@ -20,7 +26,9 @@ struct run {
 	struct level level; /* of the first pass */
 	struct rql_host_share share;
 	struct level *kept; /* of which a device has left something to others; under kept_lock */
-	pthread_mutex_t sink_lock, kept_lock;
+	struct piece *pieces; /* the same of a probe side that devices share */
+	pthread_mutex_t sink_lock, kept_lock, feed_lock;
+	_Atomic bool drained; /* shared: nothing of the probe side is left to be read */
 	_Atomic uint64_t next; /* partition */
 	_Atomic bool failed;
 };
@@ -28,6 +36,7 @@ struct run {
 /* A device's thread. */
 struct thread {
 	struct run *run;
+	uint32_t index;
 	struct rql_host_worker worker;
 	double partition_ns;
 	bool alone;      /* what the device's failure leaves is with the others */
@@ -175,13 +184,71 @@ static rql_status join_pair(struct thread *t, const struct rql_host_rest *pair, 
 
 /* ---- devices ---- */
 
+/* A device has failed that shares the probe side: rows that it took are others'. */
+static bool leave_rows(struct run *run, const struct rql_host_rows *rows)
+{
+	struct piece *piece = malloc(sizeof(*piece));
+	struct rql_error none = {0};
+	if (!piece)
+		return false;
+	pthread_mutex_lock(&run->kept_lock);
+	*piece = (struct piece){.next = run->pieces, .rows = *rows};
+	run->pieces = piece;
+	pthread_mutex_unlock(&run->kept_lock);
+	const struct rql_host_rest rest = {.of = piece};
+	const bool put = rql_host_share_put(&run->share, &rest, &none) == RQL_OK;
+	rql_error_clear(&none);
+	return put;
+}
+
+/* behind: of a piece that another one had left, what was not read. */
+static void leave_pieces(struct thread *t, const struct rql_host_feed *behind)
+{
+	struct rql_host_rows left[RQL_HOST_FLIGHT];
+	const uint32_t count = rql_host_worker_left(&t->worker, left);
+	t->alone = true;
+	for (uint32_t i = 0; i < count && t->alone; i++)
+		t->alone = leave_rows(t->run, &left[i]);
+	if (!t->alone || !behind->memory || rql_host_feed_ended(behind))
+		return;
+	const struct rql_host_rows rest = rql_host_rows_behind(behind->memory, &behind->side->shape, behind->at);
+	t->alone = leave_rows(t->run, &rest);
+}
+
+/* The whole build side, and pieces of the probe side as long as there are some, those that others leave, too. */
+static rql_status work_shared(struct thread *t, bool *left, struct rql_error *err)
+{
+	struct run *run = t->run;
+	const struct rql_host_side *build_side = &run->join->build;
+	struct rql_host_feed build = {.side = build_side, .lock = &run->feed_lock};
+	struct rql_host_feed probe = {.side = &run->join->probe, .lock = &run->feed_lock};
+	struct rql_host_rest rest;
+	build.state = build_side->reader(build_side->state, t->index);
+	rql_status status = rql_host_worker_join(&t->worker, &build, &probe, err);
+	while (status == RQL_OK && !atomic_load(&run->failed)) {
+		atomic_store(&run->drained, true);
+		if (!rql_host_share_wait(&run->share, &rest)) {
+			*left = true;
+			return RQL_OK;
+		}
+		const struct piece *piece = rest.of;
+		probe = (struct rql_host_feed){.side = probe.side, .memory = &piece->rows, .rows = piece->rows.count};
+		status = rql_host_worker_more(&t->worker, &probe, err);
+	}
+	if (status == RQL_ERROR_DEVICE)
+		leave_pieces(t, &probe);
+	return status;
+}
+
 /* *left: nothing more was there to do. */
 static rql_status work(struct thread *t, bool *left, struct rql_error *err)
 {
 	struct run *run = t->run;
 	const rql_status opened = rql_host_worker_open(&t->worker, err);
-	t->alone = opened != RQL_OK && run->sizes.bits; /* it has begun nothing */
+	t->alone = opened != RQL_OK && (run->sizes.bits || run->sizes.shared); /* it has begun nothing */
 	RQL_TRY(opened);
+	if (run->sizes.shared)
+		return work_shared(t, left, err);
 	if (!run->sizes.bits) {
 		struct rql_host_feed build = {.side = &run->join->build}, probe = {.side = &run->join->probe};
 		return rql_host_worker_join(&t->worker, &build, &probe, err);
@@ -209,7 +276,6 @@ static void *thread_main(void *state)
 		rql_host_share_leave(&t->run->share, t->worker.device, t->alone || status == RQL_OK,
 		                     status == RQL_ERROR_LIMIT && !t->worker.report.device_peak, status, &err);
 	rql_error_clear(&err);
-	rql_host_worker_close(&t->worker);
 	return NULL;
 }
 
@@ -251,7 +317,7 @@ static void add_report(struct rql_host_report *to, const struct thread *t)
 static rql_status run_devices(struct run *run, struct rql_host_report *report, struct rql_error *err)
 {
 	const struct rql_host_join *join = run->join;
-	const uint32_t count = run->sizes.bits ? join->device_count : 1;
+	const uint32_t count = run->sizes.bits || run->sizes.shared ? join->device_count : 1;
 	struct thread *threads = calloc(count, sizeof(*threads));
 	bool started[RQL_DEVICES_MAX] = {false};
 	if (!threads)
@@ -259,6 +325,7 @@ static rql_status run_devices(struct run *run, struct rql_host_report *report, s
 	rql_host_share_open(&run->share, count);
 	for (uint32_t i = 0; i < count; i++) {
 		threads[i].run = run;
+		threads[i].index = i;
 		threads[i].worker = (struct rql_host_worker){
 			.join = join, .device = join->devices[i], .sizes = run->sizes, .sink_lock = &run->sink_lock};
 		started[i] = i && pthread_create(&threads[i].handle, NULL, thread_main, &threads[i]) == 0;
@@ -271,13 +338,23 @@ static rql_status run_devices(struct run *run, struct rql_host_report *report, s
 			pthread_join(threads[i].handle, NULL);
 		add_report(report, &threads[i]);
 	}
+	for (uint32_t i = 0; i < count; i++) /* others have read what lies in a worker's memory */
+		rql_host_worker_close(&threads[i].worker);
 	free(threads);
-	const bool done = !run->sizes.bits || atomic_load(&run->next) >= UINT64_C(1) << run->level.used;
+	if (run->sizes.shared)
+		report->partitions = 1;
+	const bool done = run->sizes.shared ? atomic_load(&run->drained)
+	                                    : !run->sizes.bits || atomic_load(&run->next) >= UINT64_C(1) << run->level.used;
 	const rql_status status = rql_host_share_end(&run->share, done, &report->failed, &report->full, err);
 	while (run->kept) {
 		struct level *level = run->kept;
 		run->kept = level->next;
 		free_level(level);
+	}
+	while (run->pieces) {
+		struct piece *piece = run->pieces;
+		run->pieces = piece->next;
+		free(piece);
 	}
 	return status;
 }
@@ -386,6 +463,7 @@ rql_status rql_host_join_run(const struct rql_host_join *join, struct rql_host_r
 	RQL_TRY(rql_host_memory_new(join->host_limit, join->folder, join->file_limit, &run.memory, err));
 	pthread_mutex_init(&run.sink_lock, NULL);
 	pthread_mutex_init(&run.kept_lock, NULL);
+	pthread_mutex_init(&run.feed_lock, NULL);
 	rql_status status = run.sizes.bits ? partition_sides(&run, report, err) : RQL_OK;
 	if (status == RQL_OK)
 		status = run_devices(&run, report, err);
@@ -396,5 +474,6 @@ rql_status rql_host_join_run(const struct rql_host_join *join, struct rql_host_r
 	rql_host_memory_free(run.memory);
 	pthread_mutex_destroy(&run.sink_lock);
 	pthread_mutex_destroy(&run.kept_lock);
+	pthread_mutex_destroy(&run.feed_lock);
 	return status;
 }

@@ -1,5 +1,7 @@
 /* Joins from the host's memory to the host's memory, of sides of any size (papers/004, 5 and 6.1). What a build side takes
- * on a device decides: does it fit the limit of the device's memory, the probe side streams past it. Else both sides are
+ * on a device decides: does it fit the limit of the device's memory, the probe side streams past it. Of several devices
+ * each has the build side then, and they share the pieces of the probe side: INNER, LEFT, SEMI and ANTI by compute, of a
+ * build side that can be read more than once, and of sides that are not in place. Else both sides are
  * partitioned on the CPU (host_store.h), beyond a limit of host memory into a temporary file, and each pair of
  * partitions is a join of its own, on one of several devices. A partition that is still too large is partitioned again.
  * One key may have more build rows than a device takes: then these come block by block, and the probe rows with each
@@ -32,11 +34,14 @@ struct rql_host_side {
 	struct rql_host_shape shape;
 	uint64_t rows; /* that come, at most: sizes follow from it */
 	/* The next rows, piece->rows at most: written where the spans are, or the spans are made those of where they lie on
-	 * `device` already and stay as they are until the join is done. piece->rows becomes their number, 0 at the end;
-	 * rows that lie where they are come in multiples of 4. */
+	 * `device` already and stay as they are until the join is done. piece->rows becomes their number, 0 at the end and
+	 * from then on; rows that lie where they are come in multiples of 4. By one thread at a time. */
 	rql_status (*next)(void *state, struct rql_device *device, struct rql_host_piece *piece, struct rql_error *err);
 	bool in_place; /* all lie where they are: the spans are NULL before */
 	void *state;
+	/* Of the build side, for several devices: the state for device `index` of theirs, by which it reads all rows for itself.
+	 * It is the caller's. NULL: they come once. */
+	void *(*reader)(void *state, uint32_t index);
 	struct rql_host_source source; /* the same rows, where they are partitioned on the CPU; may be left out */
 };
 

@@ -75,11 +75,12 @@ uint64_t rql_host_sizes_bytes(const struct rql_host_join *join, struct rql_devic
 static struct rql_host_sizes sizes_of(const struct rql_host_join *join, uint32_t bits, bool ordered)
 {
 	struct rql_host_sizes sizes = {.bits = bits, .ordered = ordered, .build = (join->build.rows >> bits) + 1};
+	sizes.shared = !bits && join->device_count > 1;
 	if (bits)
 		sizes.build += sizes.build / SPARE + SPARE_LEAST;
 	const uint64_t probe = (join->probe.rows >> bits) + 1;
 	uint64_t piece = join->drawn ? probe + (bits ? probe / SPARE + SPARE_LEAST : 0)
-	                             : (sizes.build > probe ? sizes.build : probe) / PIECES;
+	                             : (sizes.build > probe ? sizes.build : probe) / PIECES / (sizes.shared ? join->device_count : 1);
 	piece = piece < PIECE_LEAST ? PIECE_LEAST : piece > PIECE_MOST ? PIECE_MOST : piece;
 	if (join->piece_rows && piece > join->piece_rows)
 		piece = join->piece_rows;
@@ -100,10 +101,19 @@ static bool fits(const struct rql_host_join *join, uint64_t limit, const struct 
 	return fit;
 }
 
+/* What lies in place lies where one device reaches it. */
+static bool may_share(const struct rql_host_join *join)
+{
+	return join->build.reader && !join->build.in_place && !join->probe.in_place && !join->drawn &&
+	       join->kind != RQL_JOIN_FULL;
+}
+
 bool rql_host_sizes_choose(const struct rql_host_join *join, uint64_t limit, struct rql_host_sizes *out)
 {
-	uint32_t bits = join->device_count > 1 ? rql_log2_up(join->device_count) + 1 : 0;
-	for (; bits <= RQL_HOST_HASH_BITS; bits++) {
+	const bool several = join->device_count > 1;
+	const uint32_t least = several ? rql_log2_up(join->device_count) + 1 : 1; /* of partitions */
+	uint32_t bits = several && !may_share(join) ? least : 0;
+	for (; bits <= RQL_HOST_HASH_BITS; bits = bits ? bits + 1 : least) {
 		/* A pass of partitions on the CPU costs more than tables that each piece makes anew. */
 		for (int ordered = !join->drawn; ordered >= 0; ordered--) {
 			*out = sizes_of(join, bits, ordered);

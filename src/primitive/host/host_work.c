@@ -371,7 +371,7 @@ static rql_status put_heavy(struct rql_host_worker *w, const struct rql_host_slo
 }
 
 /* A piece's rows, in as many parts as their result needs. */
-static rql_status join_alone(struct rql_host_worker *w, const struct rql_host_slot *slot, struct rql_host_turn *in,
+static rql_status join_alone(struct rql_host_worker *w, struct rql_host_slot *slot, struct rql_host_turn *in,
                              struct rql_host_turn *to, struct rql_error *err)
 {
 	const uint64_t end = slot->rows;
@@ -389,6 +389,7 @@ static rql_status join_alone(struct rql_host_worker *w, const struct rql_host_sl
 		RQL_TRY(found > w->sizes.out ? put_heavy(w, slot, first, found, err) : put_alone(w, to, in->staging, found, err));
 		w->done += rows;
 		first += rows;
+		slot->joined = first;
 		rows *= 2; /* a few rows with many matches do not make all parts behind them short */
 	}
 	return RQL_OK;
@@ -436,6 +437,7 @@ static rql_status fill(struct rql_host_worker *w, struct rql_host_feed *feed, st
 	slot->host = rql_host_piece_in(&w->probe_layout, slot->staging);
 	RQL_TRY(rql_host_feed_next(feed, w->device, w->most, &slot->host, err));
 	slot->rows = slot->host.rows;
+	slot->joined = 0;
 	w->report.pieces += slot->rows != 0;
 	w->report.probe_bytes += slot->rows * rql_host_row_bytes(&feed->side->shape);
 	w->report.fill_ns += since(start);
@@ -541,6 +543,25 @@ rql_status rql_host_worker_join(struct rql_host_worker *w, struct rql_host_feed 
 	struct rql_host_piece more = rql_host_piece_in(&w->piece_layout, w->slot[0].staging);
 	RQL_TRY(rql_host_feed_next(build, w->device, w->sizes.piece, &more, err));
 	return more.rows ? rql_error_set(err, RQL_ERROR_INTERNAL, "a side of a join has more rows than it said") : RQL_OK;
+}
+
+rql_status rql_host_worker_more(struct rql_host_worker *w, struct rql_host_feed *probe, struct rql_error *err)
+{
+	return stream(w, probe, err);
+}
+
+uint32_t rql_host_worker_left(const struct rql_host_worker *w, struct rql_host_rows left[RQL_HOST_FLIGHT])
+{
+	const struct rql_host_shape *shape = &w->join->probe.shape;
+	uint32_t count = 0;
+	for (uint32_t i = 0; i < RQL_HOST_FLIGHT; i++) {
+		const struct rql_host_slot *slot = &w->slot[i];
+		if (slot->rows <= slot->joined)
+			continue;
+		const struct rql_host_rows rows = rql_host_rows_in(&slot->host, shape);
+		left[count++] = rql_host_rows_behind(&rows, shape, slot->joined);
+	}
+	return count;
 }
 
 /* ---- a rehearsal ---- */
