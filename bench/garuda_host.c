@@ -107,10 +107,15 @@ static void copy_chunk(void *state, uint64_t index, unsigned worker)
 	memcpy(c->to + at, c->from + at, left < COPY_BYTES ? left : COPY_BYTES);
 }
 
-static void copy_rows(const struct rql_device *device, const struct rql_span *to, const struct rql_span *from, uint64_t rows)
+static void copy_rows(const struct rql_device *device, void *to, const void *from, uint64_t rows)
 {
-	struct copying c = {(uint8_t *)to->buffer->map + to->offset, (const uint8_t *)from->buffer->map + from->offset, rows * 4};
+	struct copying c = {to, from, rows * 4};
 	rql_pool_each(device->pool, (c.bytes + COPY_BYTES - 1) / COPY_BYTES, copy_chunk, &c);
+}
+
+static uint8_t *at(const struct rql_span *span)
+{
+	return (uint8_t *)span->buffer->map + span->offset;
 }
 
 static rql_status next_rows(void *state, struct rql_device *device, struct rql_host_piece *piece, struct rql_error *err)
@@ -130,7 +135,7 @@ static rql_status next_rows(void *state, struct rql_device *device, struct rql_h
 	}
 	struct rql_span *to[COLUMNS] = {&piece->keys, &piece->columns[0]};
 	for (int column = 0; column < COLUMNS && from; column++)
-		copy_rows(device, to[column], &spans[column], piece->rows);
+		copy_rows(device, at(to[column]), at(&spans[column]), piece->rows);
 	return RQL_OK;
 }
 
@@ -188,8 +193,7 @@ static rql_status put_rows(void *state, const struct rql_host_piece *piece, stru
 	if (h->bench->options->staged) {
 		RQL_TRY(take_result(h, piece->rows, &r, err));
 		for (int side = 0; side < 2; side++)
-			RQL_TRY(rql_buffer_download(piece->columns[side].buffer, piece->columns[side].offset, r->values[side],
-			                            piece->rows * 4, err));
+			copy_rows(h->bench->device, r->values[side], at(&piece->columns[side]), piece->rows);
 		r->rows = piece->rows;
 		return RQL_OK;
 	}
