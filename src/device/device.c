@@ -138,3 +138,10 @@ void rql_device_measure(struct rql_device *device, bool thorough)
 	else if (device->ops && device->ops->measure && !device->lost)
 		device->ops->measure(device, thorough);
 }
+
+void rql_device_wake(struct rql_device *device)
+{
+	if (device->kind != RQL_DEVICE_SOFTWARE && device->kind != RQL_DEVICE_CPU && device->ops && device->ops->wake &&
+	    !device->lost)
+		device->ops->wake(device);
+}

@@ -148,5 +148,8 @@ rql_status rql_profile_save(const struct rql_device *device, struct rql_error *e
 bool rql_profile_load(struct rql_device *device);
 /* The method-independent constants (bandwidth, hand-over); the methods' own are measured by them. */
 void rql_device_measure(struct rql_device *device, bool thorough);
+/* Work enough for a GPU to leave the clocks that it idles at, some tenths of a second; nothing while it is awake, and on
+ * other devices. A profile that is measured at such clocks is wrong by several times, and in some constants alone. */
+void rql_device_wake(struct rql_device *device);
 
 #endif

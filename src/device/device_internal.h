@@ -84,6 +84,7 @@ struct rql_device_ops {
 	                         rql_status (*get)(void *state, void *data, uint64_t bytes, struct rql_error *err),
 	                         void *state, struct rql_accel **out, struct rql_error *err);
 	void (*measure)(struct rql_device *device, bool thorough); /* rql_device_measure */
+	void (*wake)(struct rql_device *device);                   /* rql_device_wake */
 };
 
 /* rql_commands of every implementation begins with this. */

@@ -13,46 +13,45 @@
 
 #define LONGEST (UINT64_C(1) << 20) /* more is no profile */
 
-/* Of the file: moves when a constant is added, and OLDEST, the first that is still read, when one changes its meaning. */
-#define FORMAT 4
-#define OLDEST 2
+/* Of the file: moves when a constant is added or changes its meaning. Other formats are measured anew. */
+#define FORMAT 5
 
 /* Who must have a constant; for the others it may be 0, and is kept all the same. */
 enum owner { EVERYONE, THE_CPU, A_GPU, AN_RT_UNIT };
 
-/* Every constant of struct rql_profile: its owner, the first format that has it. */
+/* Every constant of struct rql_profile and its owner. */
 #define CONSTANTS(X)                                                                                                   \
-	X(read_gbps, EVERYONE, 2)                                                                                          \
-	X(handover_ns, THE_CPU, 2)                                                                                         \
-	X(run_ns, EVERYONE, 2)                                                                                             \
-	X(cell_ns, EVERYONE, 2)                                                                                            \
-	X(tested_cell_ns, EVERYONE, 2)                                                                                     \
-	X(group_ns, EVERYONE, 2)                                                                                           \
-	X(statement_ns, THE_CPU, 2)                                                                                        \
-	X(host_statement_ns, THE_CPU, 2)                                                                                   \
-	X(host_value_ns, THE_CPU, 2)                                                                                       \
-	X(submit_ns, A_GPU, 2)                                                                                             \
-	X(pass_ns, A_GPU, 2)                                                                                               \
-	X(upload_gbps, A_GPU, 2)                                                                                           \
-	X(download_gbps, A_GPU, 2)                                                                                         \
-	X(sector_ns, A_GPU, 4)                                                                                             \
-	X(ray_ns, AN_RT_UNIT, 2)                                                                                           \
-	X(hit_ns, AN_RT_UNIT, 2)                                                                                           \
-	X(primitive_ns, AN_RT_UNIT, 2)                                                                                     \
-	X(primitive_bytes, AN_RT_UNIT, 2)                                                                                  \
-	X(scan.test_ns, THE_CPU, 3)                                                                                        \
-	X(scan.value_ns, THE_CPU, 3)                                                                                       \
-	X(scan.gather_ns, THE_CPU, 3)                                                                                      \
-	X(scan.touch_ns, THE_CPU, 3)                                                                                       \
-	X(scan.probe_ns, THE_CPU, 3)                                                                                       \
-	X(scan.row_ns, THE_CPU, 3)                                                                                         \
-	X(scan.group_ns, THE_CPU, 3)                                                                                       \
-	X(scan.step_ns, THE_CPU, 3)                                                                                        \
-	X(scan.block_ns, THE_CPU, 3)                                                                                       \
-	X(scan.tested_row_ns, A_GPU, 3)                                                                                    \
-	X(scan.taken_row_ns, A_GPU, 3)                                                                                     \
-	X(scan.compile_ns, A_GPU, 3)                                                                                       \
-	X(scan.answer_group_ns, A_GPU, 3)
+	X(read_gbps, EVERYONE)                                                                                             \
+	X(handover_ns, THE_CPU)                                                                                            \
+	X(run_ns, EVERYONE)                                                                                                \
+	X(cell_ns, EVERYONE)                                                                                               \
+	X(tested_cell_ns, EVERYONE)                                                                                        \
+	X(group_ns, EVERYONE)                                                                                              \
+	X(statement_ns, THE_CPU)                                                                                           \
+	X(host_statement_ns, THE_CPU)                                                                                      \
+	X(host_value_ns, THE_CPU)                                                                                          \
+	X(submit_ns, A_GPU)                                                                                                \
+	X(pass_ns, A_GPU)                                                                                                  \
+	X(upload_gbps, A_GPU)                                                                                              \
+	X(download_gbps, A_GPU)                                                                                            \
+	X(sector_ns, A_GPU)                                                                                                \
+	X(ray_ns, AN_RT_UNIT)                                                                                              \
+	X(hit_ns, AN_RT_UNIT)                                                                                              \
+	X(primitive_ns, AN_RT_UNIT)                                                                                        \
+	X(primitive_bytes, AN_RT_UNIT)                                                                                     \
+	X(scan.test_ns, THE_CPU)                                                                                           \
+	X(scan.value_ns, THE_CPU)                                                                                          \
+	X(scan.gather_ns, THE_CPU)                                                                                         \
+	X(scan.touch_ns, THE_CPU)                                                                                          \
+	X(scan.probe_ns, THE_CPU)                                                                                          \
+	X(scan.row_ns, THE_CPU)                                                                                            \
+	X(scan.group_ns, THE_CPU)                                                                                          \
+	X(scan.step_ns, THE_CPU)                                                                                           \
+	X(scan.block_ns, THE_CPU)                                                                                          \
+	X(scan.tested_row_ns, A_GPU)                                                                                       \
+	X(scan.taken_row_ns, A_GPU)                                                                                        \
+	X(scan.compile_ns, A_GPU)                                                                                          \
+	X(scan.answer_group_ns, A_GPU)
 
 /* A small server of 2025, rounded. */
 const struct rql_profile rql_profile_guess = {
@@ -182,7 +181,7 @@ static json_object *profile_json(const struct rql_device *device)
 	bad |= json_object_object_add(root, "name", json_object_new_string(device->name));
 	bad |= json_object_object_add(root, "driver", json_object_new_string(device->driver));
 	bad |= json_object_object_add(root, "threads", json_object_new_int(threads_of(device)));
-#define X(field, owner, since)                                                                                         \
+#define X(field, owner)                                                                                               \
 	bad |= json_object_object_add(root, #field, json_object_new_double(device->profile.field));
 	CONSTANTS(X)
 #undef X
@@ -250,16 +249,6 @@ static bool same_text(json_object *root, const char *key, const char *wanted)
 	       strcmp(json_object_get_string(value), wanted) == 0;
 }
 
-/* 0: none that is read. */
-static int format_of(json_object *root)
-{
-	json_object *value;
-	if (!json_object_object_get_ex(root, "format", &value) || !json_object_is_type(value, json_type_int))
-		return 0;
-	int64_t format = json_object_get_int64(value);
-	return format >= OLDEST && format <= FORMAT ? (int)format : 0;
-}
-
 static bool same_number(json_object *root, const char *key, int64_t wanted)
 {
 	json_object *value;
@@ -285,16 +274,14 @@ bool rql_profile_load(struct rql_device *device)
 {
 	struct rql_strbuf name = {0};
 	json_object *root = NULL;
-	struct rql_profile profile = guess_of(device); /* for what an older format lacks */
+	struct rql_profile profile = guess_of(device);
 	bool good = false;
 	if (profile_name(device, &name))
 		root = read_profile(rql_strbuf_text(&name));
 	if (json_object_is_type(root, json_type_object)) {
-		int format = format_of(root);
-		good = format && same_text(root, "name", device->name) && same_text(root, "driver", device->driver) &&
-		       same_number(root, "threads", threads_of(device));
-#define X(field, owner, since)                                                                                         \
-	good = good && (since > format || read_constant(root, #field, must_have(device, owner), &profile.field));
+		good = same_number(root, "format", FORMAT) && same_text(root, "name", device->name) &&
+		       same_text(root, "driver", device->driver) && same_number(root, "threads", threads_of(device));
+#define X(field, owner) good = good && read_constant(root, #field, must_have(device, owner), &profile.field);
 		CONSTANTS(X)
 #undef X
 	}

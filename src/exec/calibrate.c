@@ -1,5 +1,6 @@
 /* A device's profile: the device measures its bandwidth and hand-over, cubes and scans their kernels, and for the CPU's
  * profile the host is timed here on a small database of its own: GPUs' prices are compared with its constants, too. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include "exec/exec_internal.h"
@@ -83,6 +84,26 @@ static rql_status calibrate_host(struct rql_device *cpu, bool thorough, struct r
 	return status;
 }
 
+static bool has_clocks(const struct rql_device *device)
+{
+	return device->kind != RQL_DEVICE_CPU && device->kind != RQL_DEVICE_SOFTWARE;
+}
+
+/* A GPU idles while its kernels are compiled. So they are made by a first measurement, which counts for what compiling
+ * takes, since the second one finds them made. */
+static rql_status calibrate_method(const struct rql_method *method, struct rql_device *device, bool thorough,
+                                   struct rql_error *err)
+{
+	if (!has_clocks(device))
+		return method->calibrate(device, thorough, err);
+	RQL_TRY(method->calibrate(device, false, err));
+	const double compile_ns = device->profile.scan.compile_ns;
+	rql_device_wake(device);
+	RQL_TRY(method->calibrate(device, thorough, err));
+	device->profile.scan.compile_ns = fmax(compile_ns, device->profile.scan.compile_ns);
+	return RQL_OK;
+}
+
 /* guesses: a driver that fails at one method has guesses for that, and the constants of the others all the same. */
 static rql_status calibrate_methods(struct rql_device *device, bool thorough, bool guesses, const _Atomic bool *stop,
                                     struct rql_error *err)
@@ -92,7 +113,7 @@ static rql_status calibrate_methods(struct rql_device *device, bool thorough, bo
 			continue;
 		if (stop && atomic_load(stop))
 			return RQL_ERROR_INTERRUPTED;
-		rql_status status = (*m)->calibrate(device, thorough, err);
+		rql_status status = calibrate_method(*m, device, thorough, err);
 		if (status != RQL_OK && !guesses)
 			return status;
 		if (status != RQL_OK && err)
@@ -107,6 +128,8 @@ static rql_status measure_all(struct rql_device *device, bool thorough, bool gue
 	bool gpu = device->kind != RQL_DEVICE_CPU;
 	if (gpu)
 		RQL_TRY(rql_device_start(device, err));
+	if (gpu)
+		rql_device_wake(device);
 	if (gpu || thorough) /* opening the devices has measured the CPU's short form */
 		rql_device_measure(device, thorough);
 	RQL_TRY(calibrate_methods(device, thorough, guesses, stop, err));

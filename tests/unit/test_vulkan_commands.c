@@ -828,6 +828,22 @@ static void test_measure(void **state)
 	              device->profile.upload_gbps, device->profile.download_gbps);
 }
 
+/* A device that has clocks, as a GPU has: work brings it back, and what was measured before stays. */
+static void test_wake(void **state)
+{
+	(void)state;
+	const enum rql_device_kind kind = device->kind;
+	const uint64_t start = rql_now_ns();
+	device->profile = (struct rql_profile){.read_gbps = 7};
+	rql_device_wake(device); /* of software: nothing */
+	assert_true(kind != RQL_DEVICE_SOFTWARE || rql_now_ns() - start < 400000000);
+	device->kind = RQL_DEVICE_DISCRETE;
+	rql_device_wake(device);
+	device->kind = kind;
+	assert_true(rql_now_ns() - start > 400000000);
+	assert_true(device->profile.read_gbps == 7);
+}
+
 /* cmocka's assertions belong to the main thread: the others say what they found. */
 struct worker {
 	pthread_t thread;
@@ -1024,7 +1040,7 @@ int main(void)
 		cmocka_unit_test(test_indirect),     cmocka_unit_test(test_barriers),     cmocka_unit_test(test_times),
 		cmocka_unit_test(test_no_clock),     cmocka_unit_test(test_freed_before), cmocka_unit_test(test_subgroups),
 		cmocka_unit_test(test_many_passes),  cmocka_unit_test(test_cancel),       cmocka_unit_test(test_misuse),
-		cmocka_unit_test(test_measure),      cmocka_unit_test(test_threads),      cmocka_unit_test(test_cache),
+		cmocka_unit_test(test_measure), cmocka_unit_test(test_wake),      cmocka_unit_test(test_threads),      cmocka_unit_test(test_cache),
 		cmocka_unit_test(test_generated),    cmocka_unit_test(test_generated_order),
 		cmocka_unit_test(test_generated_at_once),
 		cmocka_unit_test(test_validation),

@@ -29,6 +29,7 @@ const struct rql_device_ops rql_vk_ops = {
 	.is_done = rql_vk_is_done,
 	.times = rql_vk_times,
 	.measure = rql_vk_measure,
+	.wake = rql_vk_wake,
 	.trace_pipeline = rql_vk_trace_pipeline_get,
 	.trace = rql_vk_trace,
 	.format_roles = rql_vk_format_roles,

@@ -138,6 +138,7 @@ struct rql_vk_gpu {
 	uint64_t memory_cap;   /* RAYQL_VULKAN_MEMORY: the most that is taken of the device's own memory */
 	struct rql_pool *pool; /* the CPU's threads: large copies to and from mapped memory */
 	uint32_t queue_family;
+	double awake_ns;          /* rql_vk_wake: what it takes for a chain of passes when it is awake; 0: not known */
 	bool statistics;          /* RAYQL_VULKAN_STATISTICS: what drivers say of every compute pipeline goes to stderr */
 	bool asks_cache;          /* a pipeline can be had of the driver's cache only (VK_EXT_pipeline_creation_cache_control) */
 	uint32_t pinned_subgroup; /* what every compute pipeline asks for; 0: the device has one size only */
@@ -388,6 +389,7 @@ rql_status rql_vk_accel_read(struct rql_device *device,
 
 /* ---- measure.c ---- */
 void rql_vk_measure(struct rql_device *device, bool thorough);
+void rql_vk_wake(struct rql_device *device);
 
 /* ---- trace.c ---- */
 rql_status rql_vk_trace_pipeline_get(struct rql_device *device, const struct rql_trace_kernel *kernel,
