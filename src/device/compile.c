@@ -17,6 +17,18 @@
 #define PRIORITY 10       /* nice: queries go first, and a run that wants the kernel is not kept for ever */
 #define FAILURES_MOST 64u /* remembered; the oldest goes */
 
+static _Thread_local uint64_t compiled_ns;
+
+uint64_t rql_compiled_ns(void)
+{
+	return compiled_ns;
+}
+
+void rql_compiled_add(uint64_t ns)
+{
+	compiled_ns += ns;
+}
+
 struct rql_awaited {
 	_Atomic uint32_t references, pending;
 	/* Some job found this queue full: it is looked at again. Nobody awaits anything once devices are closed. */

@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "device/compile.h"
 #include "device/vulkan/vulkan_internal.h"
 #include "shaders/tests/vulkan_affine.comp.h"
 #include "shaders/tests/vulkan_groups.comp.h"
@@ -265,6 +266,14 @@ static void test_constants(void **state)
 	assert_null(none);
 	assert_non_null(strstr(rql_error_message(&err), "test.affine"));
 	rql_error_clear(&err);
+
+	/* What a thread waits for a compiler is known, once. */
+	const uint64_t before = rql_compiled_ns();
+	pipeline_of(&affine_kernel, 8, 77);
+	const uint64_t after = rql_compiled_ns();
+	assert_true(after > before);
+	pipeline_of(&affine_kernel, 8, 77);
+	assert_int_equal(rql_compiled_ns(), after);
 }
 
 /* ---- generated kernels ---- */

@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/compile.h"
+#include "util/threads.h"
+
 struct rql_vk_pipeline *rql_vk_pipeline_find(struct rql_vk_gpu *gpu, const void *kernel, const uint32_t *constants,
                                              uint32_t count)
 {
@@ -102,7 +105,9 @@ static rql_status make_pipeline(struct rql_vk_gpu *gpu, struct rql_vk_pipeline *
 			},
 		.layout = p->layout,
 	};
+	const uint64_t start = rql_now_ns();
 	VkResult result = gpu->vk.vkCreateComputePipelines(gpu->handle, gpu->pipeline_cache, 1, &info, NULL, &p->handle);
+	rql_compiled_add(rql_now_ns() - start);
 	if (result == VK_PIPELINE_COMPILE_REQUIRED_EXT) {
 		p->handle = VK_NULL_HANDLE;
 		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "kernel %s was not compiled before", kernel->name);
