@@ -375,6 +375,8 @@ static void put_pairs(struct rql_strbuf *out, const struct rql_pairs_offer *offe
 		                  (unsigned long long)m->in_bytes, (unsigned long long)m->out_bytes,
 		                  (unsigned long long)m->spilled_bytes, (unsigned long long)m->device_peak,
 		                  (unsigned long long)m->host_peak);
+		for (uint32_t i = 0; i < offer->on.count; i++)
+			rql_put_left_device(out, &m->left, offer->on.device[i]);
 	}
 	rql_strbuf_putc(out, '\n');
 }

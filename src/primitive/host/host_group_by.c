@@ -168,7 +168,7 @@ static rql_status group_odd(struct thread *t, struct rql_host_parts *parts, uint
 	feed.at = 0;
 	if (!done && last) {
 		const struct rql_host_group_sizes need = {.way = RQL_HOST_TABLE, .piece = 1024, .rows = 1024, .groups = rows};
-		return limit_reached(t->worker.device, rql_host_group_sizes_bytes(t->run->by, t->worker.device, &need), t->run->limit,
+		return limit_reached(t->run->limited, rql_host_group_sizes_bytes(t->run->by, t->run->limited, &need), t->run->limit,
 		                     err);
 	}
 	if (!done)
@@ -286,7 +286,7 @@ static rql_status run_devices(struct run *run, struct rql_host_group_report *rep
 	}
 	free(threads);
 	const bool done = atomic_load(&run->parts->next) >= run->parts->end;
-	const rql_status status = rql_host_share_end(&run->share, done, &report->failed, &report->full, err);
+	const rql_status status = rql_host_share_end(&run->share, done, &report->failed, &report->full, &report->left, err);
 	while (run->kept) {
 		struct rql_host_parts *parts = run->kept;
 		run->kept = parts->kept;

@@ -73,6 +73,7 @@ struct rql_host_group_report {
 	struct rql_raster_group_points points; /* RASTER: of all pieces; rounds: the most */
 	uint64_t image_bytes, pixel_bytes;     /* RASTER: of a device's images; of a pixel that holds a row */
 	struct rql_device *failed, *full;      /* as of joins */
+	struct rql_left_devices left;
 	/* As of joins. */
 	double open_ns, partition_ns, fill_ns, wait_ns, put_ns, device_ns, link_ns;
 };

@@ -92,6 +92,7 @@ static rql_status gather(struct thread *threads, uint32_t count, struct rql_host
 		t->worker.report.partitions = !i; /* as all rows are */
 		rql_host_group_report_add(report, &t->worker.report);
 		*found = t->found > *found ? t->found : *found;
+		rql_host_leave(&report->left, t->worker.device, t->status, rql_error_message(&t->err));
 		if (t->status == RQL_ERROR_DEVICE && status == RQL_OK)
 			report->failed = t->worker.device;
 		if (t->status != RQL_OK && status == RQL_OK && !(t->closed && taken)) {
