@@ -181,6 +181,7 @@ struct rql_structure {
 	char *search_path;     /* DuckDB's search_path at the time of the CREATE: how names in `query` are found */
 	char *view_sql;        /* DuckDB's own text of the view, to notice that the view was replaced; NULL: not known */
 	char *side_file;       /* name of the contents' file in the side folder, or NULL */
+	char *side_missing;    /* why there is no side_file where there should be one; or NULL */
 	char *definition_hash; /* hex digest of the bound definition that contents were built from; NULL before the first
 	                          build */
 	/* UNBUILT, or an index: side_file holds the tables' state at opening (verified by the manifest), and nobody has read

@@ -115,6 +115,7 @@ static bool copy_texts(struct rql_structure *copy, const struct rql_structure *s
 	       rql_structure_set_text(&copy->search_path, s->search_path) &&
 	       rql_structure_set_text(&copy->view_sql, s->view_sql) &&
 	       rql_structure_set_text(&copy->side_file, s->side_file) &&
+	       rql_structure_set_text(&copy->side_missing, s->side_missing) &&
 	       rql_structure_set_text(&copy->definition_hash, s->definition_hash);
 }
 
@@ -219,8 +220,8 @@ void rql_structure_release(struct rql_structure *s)
 	rql_structure_clear(s);
 	if (s->definition)
 		s->release_definition(s->definition);
-	char *texts[] = {s->database, s->schema, s->name,        s->statement, s->query,     s->options,        s->layout,
-	                 s->reason,   s->note,   s->search_path, s->view_sql,  s->side_file, s->definition_hash};
+	char *texts[] = {s->database, s->schema, s->name,        s->statement, s->query,     s->options,      s->layout,
+	                 s->reason,   s->note,   s->search_path, s->view_sql,  s->side_file, s->side_missing, s->definition_hash};
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
 		free(texts[i]);
 	free(s->tables);

@@ -64,6 +64,15 @@ rql_status rql_devices_open(unsigned threads, struct rql_devices **out, struct r
 	return RQL_OK;
 }
 
+static char unknown[] = "there was no memory for the reason";
+
+void rql_device_leave(struct rql_device *device, const char *why)
+{
+	char *none = NULL, *copy = strdup(why);
+	if (!atomic_compare_exchange_strong(&device->left, &none, copy ? copy : unknown))
+		free(copy);
+}
+
 void rql_devices_close(struct rql_devices *devices)
 {
 	if (!devices)
@@ -72,6 +81,8 @@ void rql_devices_close(struct rql_devices *devices)
 		rql_compiler_close(&devices->device[i]);
 		rql_placements_close(&devices->device[i]);
 		rql_fault_remove(&devices->device[i]);
+		if (devices->device[i].left != unknown)
+			free(devices->device[i].left);
 	}
 	rql_vulkan_close(devices);
 	rql_cpu_close(&devices->device[0]);

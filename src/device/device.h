@@ -107,7 +107,8 @@ struct rql_device {
 	struct rql_compiler *compiler;    /* of a GPU: compile.h; NULL: none */
 	void *fault;                      /* of src/device/fault, when it stands before impl */
 	_Atomic bool lost;                /* nothing runs on it any more in this process */
-	_Atomic bool left;                /* no rows of the host's memory go there any more: a run of such has failed */
+	_Atomic(char *) left;             /* why no rows of the host's memory go there any more: a run of such has failed; or
+	                                     NULL */
 	/* Of its memory, what scans' requests keep beside columns for their next run (tables, rows of groups): counted by
 	 * themselves, read by whoever looks after rayql_device_memory_limit. */
 	_Atomic uint64_t request_bytes;
@@ -121,6 +122,13 @@ struct rql_devices {
 	void *vulkan;              /* of src/device/vulkan */
 	struct rql_devices_lock *lock;
 };
+
+/* Devices, by bits of their index, without which others have done a run's work. */
+struct rql_left_devices {
+	uint32_t failed, full; /* an error of its own, which device->left is; its memory had no room */
+};
+/* Its work is done without it from now on; the first reason stays. */
+void rql_device_leave(struct rql_device *device, const char *why);
 
 /* Why the unit is not there; NULL: it is. */
 static inline const char *rql_device_lacks(const struct rql_device *device, enum rql_unit unit)

@@ -170,8 +170,10 @@ struct rql_host_con *rql_database_host(struct rql_database *db)
 static void close_side(struct rql_database *db, struct rql_structure **list, uint32_t count)
 {
 	rql_structures_save_appended(&db->structures, list, count);
-	if (rql_host_query(db->structures.loader, "CHECKPOINT", NULL, NULL) == RQL_OK)
-		rql_side_seal(&db->structures.side);
+	struct rql_error failed = {0};
+	rql_status status = rql_host_query(db->structures.loader, "CHECKPOINT", NULL, &failed);
+	rql_side_seal(&db->structures.side, status == RQL_OK ? NULL : rql_error_message(&failed));
+	rql_error_clear(&failed);
 	rql_host_disconnect(db->structures.loader);
 	db->structures.loader = NULL;
 	struct rql_side_entry *kept = calloc(count + 1, sizeof *kept);

@@ -149,7 +149,10 @@ static void put_device_note(const struct rql_devices *devices, const struct rql_
 	else if (atomic_load(&d->lost))
 		put_text(t, "lost; restart the program to use it again");
 	else if (atomic_load(&d->left))
-		put_text(t, "a join or a group-by of rows in host memory failed on it; restart the program to send it such rows again");
+		put_text(t, rql_arena_printf(t->arena,
+		                             "a join or a group-by of rows in host memory failed on it (%s); restart the program to "
+		                             "send it such rows again",
+		                             atomic_load(&d->left)));
 	else if (d->kind == RQL_DEVICE_SOFTWARE && !d->as_real)
 		put_text(t, "a driver in software, used only when rayql_device names it");
 	else

@@ -611,6 +611,15 @@ static void report_plan(struct rql_session *s, const struct rql_plan *plan, bool
 	r->host_estimated_ms = plan->host_estimated_ns / 1e6;
 }
 
+/* Devices whose work of the run others have done. */
+static void report_left(struct rql_session *s)
+{
+	const struct rql_left_devices *left = &s->report.stats.left;
+	const struct rql_devices *devices = s->db->devices;
+	for (uint32_t i = 0; (left->failed | left->full) && i < atomic_load(&devices->count); i++)
+		rql_put_left_device(&s->report.reason, left, &devices->device[i]);
+}
+
 static double ms_since(uint64_t start)
 {
 	return (double)(rql_now_ns() - start) / 1e6;
@@ -651,6 +660,7 @@ static rql_status run_method(const struct rql_call *call, const struct rql_cache
 	report_plan(s, e->plan, cached, bound, plan_ms);
 	stats.rows = batch ? batch->rows : 0;
 	s->report.stats = stats;
+	report_left(s);
 	s->report.run_ms = stats.run_ns / 1e6;
 	s->report.finish_ms = stats.finish_ns / 1e6;
 	if (!call->out) {

@@ -292,9 +292,11 @@ rql_status rql_pairs_run(struct rql_running *r, struct rql_run how, const char *
 		say_whose(r->err, status, what, offer->method, whose ? whose : offer->device);
 	if (status == RQL_ERROR_LIMIT)
 		r->failed.full = port.full;
-	/* Until the program ends, as after a loss: there is no structure to mark. Others may have done its work. */
-	if (status == RQL_ERROR_DEVICE || port.failed)
-		atomic_store(port.failed ? &port.failed->left : &offer->device->left, true);
+	/* Until the program ends, as after a loss: there is no structure to mark. Those whose work others did are marked. */
+	if (status == RQL_ERROR_DEVICE)
+		rql_device_leave(port.failed ? port.failed : offer->device, rql_error_message(r->err));
+	r->stats.left.failed |= port.moved.left.failed;
+	r->stats.left.full |= port.moved.left.full;
 	r->moved = port.moved;
 	rql_drawn_add(&r->stats.drawn, &port.drawn);
 	r->stats.device_ns += port.device_ns;

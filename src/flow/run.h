@@ -21,6 +21,7 @@ struct rql_run_stats {
 	struct rql_selected selected; /* by methods under whose ROWS others ran */
 	double run_ns, finish_ns;
 	double device_ns; /* time on the device, when it was measured */
+	struct rql_left_devices left;
 };
 /* What a run measured of its parts, for EXPLAIN ANALYZE; parts beyond these numbers are left out. */
 #define RQL_PASSES_MAX 64u

@@ -123,6 +123,7 @@ struct rql_moved {
 	uint64_t in_bytes, out_bytes;   /* over the link */
 	uint64_t spilled_bytes;         /* to a temporary file */
 	uint64_t device_peak, host_peak; /* bytes: of the device's memory; of partitions in the host's */
+	struct rql_left_devices left;    /* of several */
 };
 struct rql_port {
 	enum rql_port_kind kind;

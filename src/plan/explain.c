@@ -203,7 +203,7 @@ static void put_device_measured(struct rql_strbuf *out, const struct rql_plan *p
 	put_duration(out, run);
 	rql_strbuf_printf(out, "; %llu bytes, expected ", (unsigned long long)s->bytes_read);
 	put_count(out, bytes);
-	if (plan->nodes->leaves[0].scan)
+	if (plan->nodes->leaf_count && plan->nodes->leaves[0].scan)
 		rql_strbuf_printf(out, "; %llu bytes uploaded", (unsigned long long)s->bytes_uploaded);
 	if (s->rays || rays > 0) {
 		rql_strbuf_printf(out, "; %llu rays, expected ", (unsigned long long)s->rays);
@@ -213,7 +213,7 @@ static void put_device_measured(struct rql_strbuf *out, const struct rql_plan *p
 	}
 	rql_strbuf_putc(out, '\n');
 	put_drawn(out, &s->drawn);
-	if (!plan->nodes->tree->input_count) /* else each operator has its own, in the tree */
+	if (plan->nodes->leaf_count && !plan->nodes->tree->input_count) /* else each operator has its own, in the tree */
 		put_passes(out, profile, &plan->nodes->leaves[0], 1);
 }
 
@@ -252,7 +252,7 @@ static void put_measured(struct rql_strbuf *out, const struct rql_plan *plan, co
 	uint64_t blocks = 0;
 	for (uint32_t i = 0; i < plan->nodes->leaf_count; i++)
 		blocks += plan->nodes->leaves[i].scan ? plan->nodes->leaves[i].scan->blocks : 0;
-	bool scans = plan->nodes->leaves[0].scan != NULL;
+	bool scans = plan->nodes->leaf_count && plan->nodes->leaves[0].scan;
 	rql_strbuf_printf(out, scans ? "\n  %llu blocks read, " : "\n  %llu intervals, ", (unsigned long long)s->runs);
 	if (scans)
 		rql_strbuf_printf(out, "%llu skipped, ", (unsigned long long)(blocks > s->runs ? blocks - s->runs : 0));
@@ -375,6 +375,8 @@ static void put_pairs(struct rql_strbuf *out, const struct rql_pairs_offer *offe
 		                  (unsigned long long)m->in_bytes, (unsigned long long)m->out_bytes,
 		                  (unsigned long long)m->spilled_bytes, (unsigned long long)m->device_peak,
 		                  (unsigned long long)m->host_peak);
+		for (uint32_t i = 0; i < offer->on.count; i++)
+			rql_put_left_device(out, &m->left, offer->on.device[i]);
 	}
 	rql_strbuf_putc(out, '\n');
 }

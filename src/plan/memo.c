@@ -268,7 +268,8 @@ static struct group *group_of(struct rql_memo *m, const struct rql_rel *rel, con
 	g->rows = rql_expected_rows(&all, rel);
 	if (!is_known(g))
 		g->not_native = not_native(m, g);
-	g->has_rows = is_found(g) || is_known(g);
+	/* That there are no rows RayQL knows as well as the host; it is worth a plan of its own only where that is all. */
+	g->has_rows = is_found(g) || is_known(g) || (rel->kind == RQL_REL_EMPTY && !m->spec->nodes->leaf_count);
 	for (uint32_t i = 0; i < g->child_count; i++)
 		g->has_rows |= g->children[i]->has_rows;
 	price_ways(m, g);

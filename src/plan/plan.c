@@ -253,6 +253,13 @@ static void take_methods(struct rql_planning *p)
 	const struct rql_leaf *leaf = &p->nodes->leaves[0];
 	double rows = 0;
 	plan->kind = RQL_PLAN_METHOD;
+	if (!p->nodes->leaf_count) {
+		plan->method = "empty";
+		plan->unit = rql_unit_name(RQL_UNIT_CPU);
+		plan->device = &p->ctx->devices->device[0];
+		plan->reason = "its conditions can never hold: there is nothing to read";
+		return;
+	}
 	plan->method = leaf->method->name;
 	plan->unit = rql_unit_name(leaf->method->unit);
 	plan->device = leaf->device;
@@ -283,7 +290,8 @@ rql_status rql_planning_decide(struct rql_planning *p)
 		rql_planning_reason(p, p->covered ? 9 : 2, "what is above it (%s) cannot be written as SQL again", cover.reason);
 		return RQL_OK;
 	}
-	if (rql_operator_feeds_nobody(cover.tree)) /* the reason is kept */
+	/* The reason is kept: also of a plan without rows, of which the host would do a part. */
+	if (rql_operator_feeds_nobody(cover.tree) || (!p->nodes->leaf_count && rql_operator_needs_host(cover.tree)))
 		return RQL_OK;
 	price_plans(p, &cover);
 	if (plan->estimated_ns > plan->host_estimated_ns && !p->ctx->settings->force) {
@@ -378,9 +386,11 @@ static rql_status make_from_root(struct rql_planning *p, const struct rql_plan_f
 		p->plan->load = p->to_load;
 	} else if (p->nodes->leaf_count) {
 		RQL_TRY(rql_planning_decide(p));
+	} else if (covered && p->plan->table_count) {
+		rql_planning_reason(p, 0, "its conditions can never hold");
+		RQL_TRY(rql_planning_decide(p));
 	} else if (covered) {
-		rql_planning_reason(p, 0, "%s",
-		                    p->plan->table_count ? "its conditions can never hold" : "it reads no table");
+		rql_planning_reason(p, 0, "it reads no table");
 	}
 	return RQL_OK;
 }

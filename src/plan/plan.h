@@ -14,6 +14,8 @@ bool rql_unit_available(const struct rql_devices *devices, const struct rql_sett
                         struct rql_strbuf *why);
 /* "NVIDIA H200, vulkan:0" */
 void rql_put_device(struct rql_strbuf *out, const struct rql_device *device);
+/* "; without vulkan:1, which failed: REASON", where a run has left the device out. */
+void rql_put_left_device(struct rql_strbuf *out, const struct rql_left_devices *left, const struct rql_device *device);
 /* Is the method for WITH (layout = ...) of this value? layout NULL: for views without one. */
 bool rql_method_has_layout(const struct rql_method *method, const char *layout);
 /* The first method that is; NULL: none. */

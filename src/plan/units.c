@@ -7,6 +7,15 @@ void rql_put_device(struct rql_strbuf *out, const struct rql_device *device)
 	rql_strbuf_printf(out, "%s, %s", device->name, device->id);
 }
 
+void rql_put_left_device(struct rql_strbuf *out, const struct rql_left_devices *left, const struct rql_device *device)
+{
+	const char *why = atomic_load(&device->left);
+	if (left->failed >> device->index & 1)
+		rql_strbuf_printf(out, "; without %s, which failed: %s", device->id, why ? why : "");
+	else if (left->full >> device->index & 1)
+		rql_strbuf_printf(out, "; without %s, whose memory had no room", device->id);
+}
+
 bool rql_unit_available(const struct rql_devices *devices, const struct rql_settings *settings, enum rql_unit unit,
                         struct rql_strbuf *why)
 {

@@ -268,6 +268,7 @@ void rql_structure_save(struct rql_structures *all, struct rql_structure *s)
 		return;
 	rql_side_replaced(&all->side, s->side_file); /* first: its room on the disk may be wanted */
 	(void)rql_structure_set_text(&s->side_file, NULL);
+	(void)rql_structure_set_text(&s->side_missing, NULL);
 	s->side_file_valid = false;
 	s->side_mark = s->kind->mark ? s->kind->mark(all, s) : 0;
 	if (s->kind->mark && !s->side_mark) /* an index of which there is nothing yet */
@@ -280,6 +281,7 @@ void rql_structure_save(struct rql_structures *all, struct rql_structure *s)
 		rql_strbuf_printf(&note, "its side file could not be written, so it will be built again after reopening: %s",
 		                  rql_error_message(&failed));
 		(void)rql_structure_set_text(&s->note, rql_strbuf_text(&note));
+		(void)rql_structure_set_text(&s->side_missing, rql_error_message(&failed));
 		rql_strbuf_free(&note);
 	}
 	rql_error_clear(&failed);

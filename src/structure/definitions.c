@@ -286,6 +286,14 @@ static void read_side(struct rql_structures *all, struct rql_structure *s)
 	if (!all->side.folder)
 		return;
 	const struct rql_side_entry *e = rql_side_find(&all->side, s->schema, s->name);
+	if (e && e->why) {
+		struct rql_strbuf note = {0};
+		rql_strbuf_printf(&note, "its side file was not kept: %s", e->why);
+		(void)rql_structure_set_text(&s->note, rql_strbuf_text(&note));
+		(void)rql_structure_set_text(&s->side_missing, e->why);
+		rql_strbuf_free(&note);
+		return;
+	}
 	if (e && rql_structure_set_text(&s->side_file, e->file) && rql_structure_set_text(&s->definition_hash, e->hash))
 		s->side_file_valid = all->side.valid;
 	if (!s->side_file_valid && all->side.why)

@@ -477,7 +477,7 @@ void rql_structures_sync(struct rql_structures *all)
 
 /* ---- closing ---- */
 uint32_t rql_structures_kept(struct rql_structures *all, struct rql_structure **list, uint32_t count,
-                             struct rql_side_entry *kept)
+                             struct rql_side_entry *out)
 {
 	uint32_t n = 0;
 	for (uint32_t i = 0; i < count; i++) {
@@ -490,7 +490,9 @@ uint32_t rql_structures_kept(struct rql_structures *all, struct rql_structure **
 				usable = usable && rql_table_version(all->catalog, s->tables[k]) == 0;
 		}
 		if (usable && s->side_file && s->definition_hash)
-			kept[n++] = (struct rql_side_entry){s->schema, s->name, s->side_file, s->definition_hash};
+			out[n++] = (struct rql_side_entry){s->schema, s->name, s->side_file, s->definition_hash, NULL};
+		else if (!s->side_file && s->side_missing && (usable || s->state == RQL_STATE_UNBUILT))
+			out[n++] = (struct rql_side_entry){s->schema, s->name, NULL, NULL, s->side_missing};
 	}
 	return n;
 }

@@ -105,6 +105,7 @@ static void clear_manifest(struct rql_side *side)
 		free(side->entries[i].name);
 		free(side->entries[i].file);
 		free(side->entries[i].hash);
+		free(side->entries[i].why);
 	}
 	side->count = side->stamp_count = 0;
 }
@@ -158,6 +159,8 @@ static bool check(struct rql_side *side)
 	}
 	if (status != RQL_OK)
 		why = rql_error_message(&failed);
+	else if (text && !length)
+		why = "nothing could be written beside the database when it was closed";
 	else if (text)
 		why = rql_manifest_parse(side, text, length, &wanted);
 	if (!why && text)
@@ -322,29 +325,57 @@ void rql_side_replaced(struct rql_side *side, const char *file)
 	if (!file)
 		return;
 	for (uint32_t i = 0; side->valid && i < side->count; i++)
-		if (strcmp(side->entries[i].file, file) == 0 && !read_identity(side->database, side->file, &now) &&
+		if (side->entries[i].file && strcmp(side->entries[i].file, file) == 0 &&
+		    !read_identity(side->database, side->file, &now) &&
 		    same_identity(&now, &side->opened))
 			return;
 	rql_side_forget(side, file);
 }
 
 /* ---- closing ---- */
-static bool write_manifest(struct rql_side *side, const struct rql_side_entry *kept, uint32_t count)
+/* Files are named only beside the very database file that was sealed; why there are none can be said beside any. */
+static const char *identify(const struct rql_side *side, const struct rql_side_entry *list, uint32_t count,
+                            struct rql_file_identity *out)
 {
-	struct rql_file_identity id;
+	const char *why = read_identity(side->database, side->file, out);
+	bool names_files = false;
+	for (uint32_t i = 0; i < count; i++)
+		names_files = names_files || list[i].file;
+	if (!names_files)
+		return NULL;
+	if (!side->sealed)
+		return side->unsealed ? side->unsealed : "there was no memory to look at the database file";
+	return why || same_identity(out, &side->seal) ? why : "the database file changed while it was being closed";
+}
+
+static rql_status write_manifest(struct rql_side *side, const struct rql_side_entry *list, uint32_t count,
+                                 struct rql_error *err)
+{
+	struct rql_file_identity id = {0};
 	struct rql_strbuf text = {0};
-	if (!side->has_key || !side->sealed || read_identity(side->database, side->file, &id) ||
-	    !same_identity(&id, &side->seal))
-		return false;
-	bool ok = rql_manifest_print(side, &id, kept, count, &text);
-	if (ok) {
-		const struct rql_file_place place = {
-			.folder = side->dir, .name = MANIFEST, .path = side->folder, .mode = side->mode};
-		const struct iovec part = {text.data, text.length};
-		ok = rql_file_put(&place, "tmp", &part, 1, NULL) == RQL_OK;
+	const char *why = side->has_key ? identify(side, list, count, &id) : "this user has no key to sign its manifest with";
+	if (why)
+		return rql_error_set(err, RQL_ERROR_IO, "%s", why);
+	if (!rql_manifest_print(side, &id, list, count, &text)) {
+		rql_strbuf_free(&text);
+		return rql_error_memory(err, 0, "the manifest of side files");
 	}
+	const struct rql_file_place place = {
+		.folder = side->dir, .name = MANIFEST, .path = side->folder, .mode = side->mode};
+	const struct iovec part = {text.data, text.length};
+	rql_status status = rql_file_put(&place, "tmp", &part, 1, err);
 	rql_strbuf_free(&text);
-	return ok;
+	return status;
+}
+
+/* A name takes no room on a full disk where a text does not fit: an empty manifest says that there was none. */
+static void write_empty_manifest(const struct rql_side *side)
+{
+	const struct rql_file_place place = {
+		.folder = side->dir, .name = MANIFEST, .path = side->folder, .mode = side->mode};
+	int fd = -1;
+	if (rql_file_create(&place, &fd, NULL) == RQL_OK)
+		close(fd);
 }
 
 /* Only names of our own making are touched: the folder might hold something of the user's. */
@@ -355,8 +386,9 @@ static bool is_ours(const char *name, const struct rql_side_entry *kept, uint32_
 	bool ours = beside || rql_side_is_contents_file(name, "") || rql_side_is_contents_file(name, ".tmp") ||
 	            strcmp(name, MANIFEST ".tmp") == 0;
 	for (uint32_t i = 0; i < count && ours; i++)
-		ours = beside ? strncmp(kept[i].file, name, RQL_SIDE_STEM) != 0 || strcmp(name + length - 4, ".tmp") == 0
-		              : strcmp(kept[i].file, name) != 0;
+		ours = !kept[i].file || (beside ? strncmp(kept[i].file, name, RQL_SIDE_STEM) != 0 ||
+		                                      strcmp(name + length - 4, ".tmp") == 0
+		                                : strcmp(kept[i].file, name) != 0);
 	return ours;
 }
 
@@ -369,21 +401,44 @@ static void sweep(const struct rql_side *side, const struct rql_side_entry *kept
 		if (is_ours(e->d_name, kept, count) || (!manifest && strcmp(e->d_name, MANIFEST) == 0))
 			(void)unlinkat(dirfd(dir), e->d_name, 0);
 	closedir(dir);
-	if (!manifest)
-		(void)rmdir(side->folder); /* succeeds only when it is empty */
 }
 
-void rql_side_seal(struct rql_side *side)
+void rql_side_seal(struct rql_side *side, const char *failed)
 {
-	side->sealed = side->folder && read_identity(side->database, side->file, &side->seal) == NULL;
+	const char *why = failed ? failed : read_identity(side->database, side->file, &side->seal);
+	side->sealed = !why;
+	if (why && asprintf(&side->unsealed, failed ? "CHECKPOINT failed: %s" : "%s", why) < 0)
+		side->unsealed = NULL;
 }
 
-void rql_side_close(struct rql_side *side, const struct rql_side_entry *kept, uint32_t count)
+/* Their files are not kept. */
+static void lose(struct rql_side_entry *list, uint32_t count, char *why)
 {
+	for (uint32_t i = 0; i < count; i++) {
+		if (!list[i].file)
+			continue;
+		list[i].file = list[i].hash = NULL;
+		list[i].why = why;
+	}
+}
+
+void rql_side_close(struct rql_side *side, struct rql_side_entry *list, uint32_t count)
+{
+	struct rql_error failed = {0};
 	if (!side->folder || !side->writable || rql_side_folder(side, false, NULL) != RQL_OK || side->dir < 0)
 		return;
-	bool written = count > 0 && write_manifest(side, kept, count);
-	sweep(side, kept, written ? count : 0, written);
+	if (count && write_manifest(side, list, count, &failed) == RQL_OK) {
+		sweep(side, list, count, true);
+		return;
+	}
+	char *why = strdup(rql_error_message(&failed));
+	lose(list, count, why);
+	sweep(side, list, count, false); /* a full disk has room afterwards */
+	if (count && write_manifest(side, list, count, NULL) != RQL_OK)
+		write_empty_manifest(side);
+	(void)rmdir(side->folder); /* succeeds only when it is empty */
+	free(why);
+	rql_error_clear(&failed);
 }
 
 void rql_side_free(struct rql_side *side)
@@ -396,5 +451,6 @@ void rql_side_free(struct rql_side *side)
 	free(side->folder);
 	free(side->database);
 	free(side->why);
+	free(side->unsealed);
 	*side = (struct rql_side){0};
 }

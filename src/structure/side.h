@@ -14,7 +14,9 @@ struct rql_file_identity {
 	int64_t seconds, nanoseconds; /* of the last change */
 };
 struct rql_side_entry {
-	char *schema, *name, *file, *hash;
+	char *schema, *name;
+	char *file, *hash; /* NULL: there is none, */
+	char *why;         /* because of this; else NULL */
 };
 struct rql_side_stamped {
 	char name[72];
@@ -29,6 +31,7 @@ struct rql_side {
 	_Atomic bool writable;
 	bool valid;  /* the manifest describes the database file as it was opened */
 	bool sealed; /* `seal` is the file as DuckDB left it, taken while it still held its lock */
+	char *unsealed; /* why it is not, where that was tried */
 	struct rql_file_identity seal, opened; /* opened: the manifest's, when it is valid */
 	bool has_key;
 	struct rql_mac_key key; /* what manifests are signed with */
@@ -50,10 +53,11 @@ void rql_side_forget(struct rql_side *side, const char *file);
  * process dies now, the manifest of the session before counts, unless the database has changed. file: NULL accepted. */
 void rql_side_replaced(struct rql_side *side, const char *file);
 /* Before DuckDB closes the database, after a checkpoint that left nothing to write: notes what the file is now, so that
- * nobody's writing between DuckDB's closing and the manifest goes unnoticed. */
-void rql_side_seal(struct rql_side *side);
-/* After DuckDB has closed the database: writes the manifest of `kept` and deletes every other file of ours. */
-void rql_side_close(struct rql_side *side, const struct rql_side_entry *kept, uint32_t count);
+ * nobody's writing between DuckDB's closing and the manifest goes unnoticed. failed: why the checkpoint did, or NULL. */
+void rql_side_seal(struct rql_side *side, const char *failed);
+/* After DuckDB has closed the database: writes the manifest of `list` and deletes every other file of ours. Where no file
+ * can be kept, the manifest says why of each; the list is changed so, too. */
+void rql_side_close(struct rql_side *side, struct rql_side_entry *list, uint32_t count);
 void rql_side_free(struct rql_side *side);
 
 #endif

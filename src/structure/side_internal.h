@@ -12,7 +12,7 @@
 const char *rql_manifest_parse(struct rql_side *side, char *text, uint64_t length, struct rql_file_identity *out);
 /* False: out of memory. A file without a stamp is left out. */
 bool rql_manifest_print(const struct rql_side *side, const struct rql_file_identity *id,
-                        const struct rql_side_entry *kept, uint32_t count, struct rql_strbuf *out);
+                        const struct rql_side_entry *list, uint32_t count, struct rql_strbuf *out);
 /* The contents of s (unpublished, bound) in a file of its own; *file: its name, malloc'ed. read: from s->side_file. */
 rql_status rql_side_write(struct rql_structures *all, const struct rql_structure *s, char **file,
                           struct rql_error *err) RQL_MUST_CHECK;

@@ -89,7 +89,7 @@ void rql_side_drop_stamp(struct rql_side *side, const char *name)
 }
 
 /* ---- reading ---- */
-static bool add_entry(struct rql_side *side, const char *schema, const char *name, const char *file, const char *hash)
+static bool add_entry(struct rql_side *side, const struct rql_side_entry *of)
 {
 	if (side->count == side->capacity) {
 		uint32_t capacity = side->capacity ? side->capacity * 2 : 8;
@@ -99,22 +99,31 @@ static bool add_entry(struct rql_side *side, const char *schema, const char *nam
 		side->entries = entries;
 		side->capacity = capacity;
 	}
-	struct rql_side_entry e = {strdup(schema), strdup(name), strdup(file), strdup(hash)};
+	struct rql_side_entry e = {.schema = strdup(of->schema), .name = strdup(of->name)};
+	if (of->why) {
+		e.why = strdup(of->why);
+	} else {
+		e.file = strdup(of->file);
+		e.hash = strdup(of->hash);
+	}
 	side->entries[side->count++] = e;
-	return e.schema && e.name && e.file && e.hash;
+	return e.schema && e.name && (e.why || (e.file && e.hash));
 }
 
-/* "structure SCHEMA NAME FILE HASH" or "file NAME INODE SIZE SECONDS.NANOSECONDS" */
+/* "structure SCHEMA NAME FILE HASH", "missing SCHEMA NAME WHY" or "file NAME INODE SIZE SECONDS.NANOSECONDS" */
 static bool read_line(struct rql_side *side, char *line)
 {
 	char *fields = NULL, *word = strtok_r(line, " ", &fields), *part[4] = {0};
 	for (int i = 0; i < 4; i++)
 		part[i] = strtok_r(NULL, " ", &fields);
+	if (word && part[2] && strcmp(word, "missing") == 0)
+		return unescape(part[0]) && unescape(part[1]) && unescape(part[2]) &&
+		       add_entry(side, &(struct rql_side_entry){.schema = part[0], .name = part[1], .why = part[2]});
 	if (!word || !part[3])
 		return false;
 	if (strcmp(word, "structure") == 0)
 		return rql_side_is_contents_file(part[2], "") && unescape(part[0]) && unescape(part[1]) &&
-		       add_entry(side, part[0], part[1], part[2], part[3]);
+		       add_entry(side, &(struct rql_side_entry){part[0], part[1], .file = part[2], .hash = part[3]});
 	unsigned long long inode, size;
 	long long seconds, nanoseconds;
 	if (strcmp(word, "file") != 0 || sscanf(part[1], "%llu", &inode) != 1 || sscanf(part[2], "%llu", &size) != 1 ||
@@ -174,24 +183,34 @@ static void put_file(struct rql_strbuf *out, const struct rql_side_stamped *s)
 	                  (unsigned long long)s->stamp.size, (long long)s->stamp.seconds, (long long)s->stamp.nanoseconds);
 }
 
+static void put_structure(struct rql_strbuf *out, const struct rql_side_entry *e)
+{
+	rql_strbuf_put(out, e->file ? "structure " : "missing ");
+	put_escaped(out, e->schema);
+	rql_strbuf_putc(out, ' ');
+	put_escaped(out, e->name);
+	rql_strbuf_putc(out, ' ');
+	if (e->file)
+		rql_strbuf_printf(out, "%s %s", e->file, e->hash);
+	else
+		put_escaped(out, e->why);
+	rql_strbuf_putc(out, '\n');
+}
+
 bool rql_manifest_print(const struct rql_side *side, const struct rql_file_identity *id,
-                        const struct rql_side_entry *kept, uint32_t count, struct rql_strbuf *out)
+                        const struct rql_side_entry *list, uint32_t count, struct rql_strbuf *out)
 {
 	uint64_t mac[2];
 	rql_strbuf_printf(out, HEAD "\ndatabase %llu %016llx%016llx %lld.%lld\n", (unsigned long long)id->size,
 	                  (unsigned long long)id->hash[0], (unsigned long long)id->hash[1], (long long)id->seconds,
 	                  (long long)id->nanoseconds);
 	for (uint32_t i = 0; i < count; i++) {
-		if (!rql_side_find_stamp(side, kept[i].file))
+		if (list[i].file ? !rql_side_find_stamp(side, list[i].file) : !list[i].why)
 			continue;
-		rql_strbuf_put(out, "structure ");
-		put_escaped(out, kept[i].schema);
-		rql_strbuf_putc(out, ' ');
-		put_escaped(out, kept[i].name);
-		rql_strbuf_printf(out, " %s %s\n", kept[i].file, kept[i].hash);
+		put_structure(out, &list[i]);
 		/* Its own file and what stands beside it. */
-		for (uint32_t f = 0; f < side->stamp_count; f++)
-			if (strncmp(side->stamps[f].name, kept[i].file, RQL_SIDE_STEM) == 0)
+		for (uint32_t f = 0; list[i].file && f < side->stamp_count; f++)
+			if (strncmp(side->stamps[f].name, list[i].file, RQL_SIDE_STEM) == 0)
 				put_file(out, &side->stamps[f]);
 	}
 	rql_mac(&side->key, rql_strbuf_text(out), out->length, mac);

@@ -129,10 +129,10 @@ void rql_structures_sync(struct rql_structures *all);
 /* When the database is closed. What rows were appended to has no side file any more: one is written now, not after
  * every INSERT. Nor has an index's file what queries made of it since. */
 void rql_structures_save_appended(struct rql_structures *all, struct rql_structure **list, uint32_t count);
-/* What the next opening may use, into kept[count]: contents of fresh structures with a file, and files that were never
- * needed and are still valid. Returns how many. */
+/* What the next opening may use, into out[count]: contents of fresh structures with a file, and files that were never
+ * needed and are still valid; and what it may say, of those whose file could not be kept. Returns how many. */
 uint32_t rql_structures_kept(struct rql_structures *all, struct rql_structure **list, uint32_t count,
-                             struct rql_side_entry *kept);
+                             struct rql_side_entry *out);
 
 /* ---- plan_context's questions; state: struct rql_build_context ---- */
 struct rql_structure *rql_structure_bound(void *state, struct rql_structure *structure);

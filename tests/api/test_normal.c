@@ -111,6 +111,42 @@ static void whoever(void **state)
 	close_session(&s);
 }
 
+/* Of conditions that never hold RayQL gives what there is, and the host is not asked. */
+static void without_rows(void **state)
+{
+	static const char *const queries[][3] = {
+		{"SELECT id, s, d, b FROM f WHERE 1 = 0", "", "INTEGER VARCHAR DATE SMALLINT"},
+		{"SELECT count(*), sum(a), avg(a), max(s) FROM f WHERE id > 3 AND 1 > 2", "0|NULL|NULL|NULL\n", "BIGINT HUGEINT DOUBLE VARCHAR"},
+		{"SELECT b, count(*) FROM f WHERE NULL GROUP BY b HAVING count(*) > 1 ORDER BY b LIMIT 3", "", "SMALLINT BIGINT"},
+		{"SELECT DISTINCT few.k, f.s FROM f JOIN few ON f.k = few.k WHERE 'x' = 'y'", "", "INTEGER VARCHAR"},
+		{"SELECT count(*) + 1 FROM (SELECT s FROM f WHERE false UNION ALL SELECT s FROM f WHERE 1 = 2)", "1\n", "BIGINT"},
+	};
+	struct session s = normal_session();
+	(void)state;
+	for (int off = 0; off < 2; off++) {
+		run(s.con, off ? "SET rayql_fallback = 'off'" : "SET rayql_fallback = 'on'");
+		for (size_t i = 0; i < COUNT(queries); i++) {
+			rayql_result *res = NULL;
+			char types[128] = "";
+			expect(s.con, queries[i][0], "empty", queries[i][1]);
+			expect(s.con, queries[i][0], "empty", queries[i][1]);
+			assert_int_equal(rayql_query(s.con, queries[i][0], &res, NULL), RAYQL_OK);
+			for (uint32_t c = 0; c < rayql_column_count(res); c++)
+				snprintf(types + strlen(types), sizeof types - strlen(types), "%s%s", c ? " " : "", rayql_column_type_name(res, c));
+			assert_string_equal(types, queries[i][2]);
+			rayql_result_free(res);
+		}
+	}
+	/* What RayQL does not do itself, it does not do of no rows either. */
+	fails(s.con, "SELECT row_number() OVER () FROM f WHERE 1 = 0", RAYQL_ERROR_UNSUPPORTED, "its conditions can never hold");
+	/* Rows that come later are there. */
+	run(s.con, "RESET rayql_fallback");
+	expect(s.con, "SELECT count(*) FROM none WHERE k IS NULL", NULL, "0\n");
+	run(s.con, "INSERT INTO none VALUES (NULL, 1, 2)");
+	expect(s.con, "SELECT count(*) FROM none WHERE k IS NULL", NULL, "1\n");
+	close_session(&s);
+}
+
 /* Casts that lose values, and constants that fail: DuckDB's optimiser drops such a cast beside a constant, and a text that
  * RayQL sends must not invite it to. */
 static void casts_that_lose(void **state)
@@ -199,6 +235,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(whole),
 		cmocka_unit_test(whoever),
+		cmocka_unit_test(without_rows),
 		cmocka_unit_test(casts_that_lose),
 		cmocka_unit_test(expressions_that_explode),
 		cmocka_unit_test(second_rows),

@@ -294,7 +294,9 @@ static void second_index(void **state)
 static void one_of_two(void)
 {
 	static const char sql[] = "SELECT " SUMS " FROM a FULL JOIN b ON a.w = b.w";
-	bool both = true;
+	static const char without[] = "; without vulkan:1, which failed: ";
+	rayql_query_info info = {.size = sizeof info};
+	bool both = true, told = false;
 	with_vulkan("vulkan:1 wait 2");
 	struct session s = open_session(NULL, NULL);
 	make_sides(s.con);
@@ -302,12 +304,18 @@ static void one_of_two(void)
 	run(s.con, limited);
 	for (int i = 0; i < 9 && both; i++) { /* it may be that the other one has taken all before */
 		expect_at(s.con, sql, "scan", want, __FILE__, __LINE__);
+		assert_int_equal(rayql_last_query(s.con, &info), RAYQL_OK);
+		told = told || strstr(info.reason, without);
 		char *text = explained(s.con, sql);
 		assert_non_null(strstr(text, "pairs by join on compute ("));
-		both = strstr(text, ", vulkan:1)");
+		told = told || strstr(text, without);
+		both = strstr(text, ", vulkan:1)") && !strstr(text, without);
 		free(text);
 	}
 	assert_false(both);
+	assert_true(told);
+	expect(s.con, "SELECT note LIKE '%failed on it (device vulkan:1 % failed: waiting for it (RAYQL_FAULT))%' FROM "
+	              "rayql_devices() WHERE device = 'vulkan:1'", NULL, "true\n");
 	free(want);
 	close_session(&s);
 	with_vulkan(NULL);

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "exec/exec_internal.h"
+#include "structure/side_internal.h"
 
 struct world {
 	struct rql_database *db;
@@ -409,6 +410,46 @@ static int remove_folder(void **state)
 	(void)state;
 	snprintf(command, sizeof command, "rm -r '%s'", folder);
 	return system(command);
+}
+
+static void grow(const char *name, off_t bytes)
+{
+	FILE *f = fopen(name, "a");
+	assert_non_null(f);
+	assert_int_equal(ftruncate(fileno(f), bytes), 0);
+	fclose(f);
+}
+
+/* Somebody writes to it between DuckDB's closing and the manifest: the contents go, and the manifest says why. */
+static void a_database_that_changes_while_it_is_closed(void **state)
+{
+	static char name[] = "0123456789abcdef0123456789abcdef.cube", schema[] = "main", view[] = "a view", hash[] = "0";
+	struct rql_side side;
+	char contents[160];
+	(void)state;
+	grow(file, 20000);
+	FILE *f = fopen(file, "r");
+	assert_non_null(f);
+	assert_int_equal(rql_side_open(file, fileno(f), false, &side, NULL), RQL_OK);
+	assert_int_equal(rql_side_folder(&side, true, NULL), RQL_OK);
+	assert_int_equal(rql_side_key(true, &side.key, NULL), RQL_OK);
+	side.has_key = true;
+	snprintf(contents, sizeof contents, "%s.rayql/%s", file, name);
+	grow(contents, 1);
+	assert_true(rql_side_stamp(&side, name));
+	rql_side_seal(&side, NULL);
+	grow(file, 30000);
+	struct rql_side_entry entry = {schema, view, name, hash, NULL};
+	rql_side_close(&side, &entry, 1);
+	rql_side_free(&side);
+	assert_int_equal(rql_side_open(file, fileno(f), false, &side, NULL), RQL_OK);
+	const struct rql_side_entry *e = rql_side_find(&side, schema, view);
+	assert_non_null(e);
+	assert_null(e->file);
+	assert_string_equal(e->why, "the database file changed while it was being closed");
+	assert_int_equal(access(contents, F_OK), -1);
+	rql_side_free(&side);
+	fclose(f);
 }
 
 /* DuckDB moves rows at checkpoints when whole row groups were deleted before the build. */
@@ -960,6 +1001,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(changes_are_followed, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_is_not_followed, setup, teardown),
 		cmocka_unit_test_setup_teardown(moved_rowids_are_not_followed, make_folder, remove_folder),
+		cmocka_unit_test_setup_teardown(a_database_that_changes_while_it_is_closed, make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(moved_rowids_are_noticed, make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(side_files_are_used, make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(damaged_side_files_are_not, make_folder, remove_folder),

@@ -23,6 +23,7 @@ struct rows {
 	uint64_t *words[1 + VALUES];
 	struct rql_buffer *buffer; /* where they lie in place */
 	uint32_t times;            /* that they have come from the first one on */
+	uint32_t calls, scarce;    /* of next; the one for which the device has no room; 0: none */
 };
 
 /* Of the first column: rows, what is not NULL, sum, least and greatest value; of the second the sum, 128 bits. */
@@ -61,8 +62,8 @@ static rql_status next_rows(void *state, struct rql_device *on, struct rql_host_
 	struct rows *r = state;
 	const uint64_t left = r->count - r->at, count = left < piece->rows ? left : piece->rows / 4 * 4;
 	struct rql_span *spans[] = {&piece->keys, &piece->columns[0], &piece->columns[1]};
-	(void)on;
-	(void)err;
+	if (++r->calls == r->scarce)
+		return rql_error_set(err, RQL_ERROR_LIMIT, "device %s has no room for a test's rows", on->id);
 	for (uint32_t c = 0; c <= VALUES; c++) {
 		if (r->buffer)
 			*spans[c] = (struct rql_span){r->buffer, column_at(r, c) + r->at * r->bits[c] / 8};
@@ -101,8 +102,8 @@ static uint64_t word_at(const struct rql_span *span, uint64_t at, uint32_t bits)
 struct sink {
 	struct result got;
 	uint32_t key_bits;
-	struct rql_buffer *room[4]; /* of groups that are under way */
-	uint32_t rooms;
+	struct rql_buffer *room[2][4]; /* of groups that are under way on each device */
+	uint32_t rooms[2];
 };
 
 static rql_status put_groups(void *state, const struct rql_host_groups *groups, struct rql_error *err)
@@ -192,6 +193,7 @@ struct group_case {
 	bool spills, again, tables, restarts;
 	bool faulty; /* the status is that of a fault, which may strike */
 	bool any;    /* none of these is known, and it may be refused for its limit */
+	uint32_t scarce; /* the piece for which its device has no room, behind others that it took */
 	rql_status status;
 };
 
@@ -253,7 +255,8 @@ static rql_status make_room(void *state, struct rql_device *on, struct rql_host_
 {
 	struct sink *s = state;
 	const uint64_t n = (groups->rows * 16 + 255) / 256 * 256;
-	struct rql_buffer **room = &s->room[s->rooms++ % 4];
+	const int which = on != device;
+	struct rql_buffer **room = &s->room[which][s->rooms[which]++ % 4];
 	rql_buffer_free(*room);
 	*room = NULL;
 	RQL_TRY(rql_buffer_new(on, 7 * n, RQL_MEMORY_READBACK, "a test's groups", room, err));
@@ -301,6 +304,7 @@ static void check_case(const struct group_case *k, struct rql_device *second)
 	char folder[] = "/tmp/rayql-host-group-XXXXXX";
 	assert_non_null(mkdtemp(folder));
 	make_rows(k, &rows);
+	rows.scarce = k->scarce;
 	struct rql_host_group_by by = described(k, &rows, &sink);
 	by.devices = devices_of;
 	by.device_count = k->two ? 2 : 1;
@@ -321,6 +325,7 @@ static void check_case(const struct group_case *k, struct rql_device *second)
 	if (well && status != RQL_OK)
 		print_message("%s: %s\n", k->name, rql_error_message(&err));
 	assert_true(status == (well ? RQL_OK : k->status) || (k->any && !k->two && status == RQL_ERROR_LIMIT));
+	assert_true(!k->scarce || rows.times == 1);
 	if (status == RQL_OK) {
 		expect(&rows, k->fields, &wanted);
 		check_report(k, &report, &sink.got);
@@ -329,8 +334,8 @@ static void check_case(const struct group_case *k, struct rql_device *second)
 	for (uint32_t c = 0; c <= VALUES; c++)
 		free(rows.words[c]);
 	rql_buffer_free(rows.buffer);
-	for (uint32_t i = 0; i < 4; i++)
-		rql_buffer_free(sink.room[i]);
+	for (uint32_t i = 0; i < 8; i++)
+		rql_buffer_free(sink.room[i / 4][i % 4]);
 	free(wanted.groups);
 	free(sink.got.groups);
 	rql_error_clear(&err);
@@ -433,7 +438,7 @@ static void one_fails(struct rql_device *second)
 {
 	static const enum rql_fault_kind faults[] = {RQL_FAULT_ALLOCATION, RQL_FAULT_SUBMISSION, RQL_FAULT_WAIT};
 	const struct group_case k = {.name = "one fails", .rows = 20000, .distinct = 20000, .keys = DISTINCT, .expected = 4000, NARROW,
-	                             SMALL, .any = true, .two = true, .faulty = true};
+	                             SMALL, .any = true, .room = true, .two = true, .faulty = true};
 	/* A table's rows come again. */
 	const struct group_case table = {.name = "one fails", .rows = 20000, .distinct = 300, WIDE, .piece_rows = 2048, .any = true,
 	                                 .two = true, .faulty = true};
@@ -475,6 +480,8 @@ static void test_two_devices(void **state)
 	     .room = true, .two = true, .way = RQL_HOST_TABLE},
 		{.name = "a table on each, again", .rows = 60000, .distinct = 3500, .expected = 50, NARROW, .piece_rows = 16384,
 	     .two = true, .any = true},
+		{.name = "no more room for a table", .rows = 40000, .distinct = 900, WIDE, .piece_rows = 4096, .two = true, .scarce = 8,
+	     .way = RQL_HOST_TABLE},
 	};
 	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++)
 		check_case(&tables[i], second);

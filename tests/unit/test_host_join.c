@@ -323,6 +323,11 @@ static void check_case(const struct join_case *k, struct rql_device *second)
 	assert_true(report.full == k->full || (k->faulty && !report.full) || (k->any && status == RQL_ERROR_LIMIT));
 	full_seen += report.full != NULL;
 	failed_last = report.failed;
+	/* What is not there is the room of the limit, whoever met it. */
+	if (status == RQL_ERROR_LIMIT && !k->faulty && !k->any && !k->host_limit) {
+		char had[24];
+		assert_non_null(strstr(rql_error_message(&err), rql_format_bytes(had, k->device_limit)));
+	}
 	if (status == RQL_OK) {
 		expect(&sides[0], &sides[1], 0, &wanted);
 		check_report(k, &report, &got);
@@ -479,6 +484,7 @@ static void one_fails(struct rql_device *second)
 		}
 	print_message("one of two devices failed %u times, %u of them by an error of its own\n", struck, failed);
 	assert_true(failed);
+	assert_non_null(second->left);
 }
 
 /* The driver opened twice is two devices. */

@@ -184,12 +184,13 @@ struct sharing {
 };
 struct sharer {
 	struct sharing *s;
+	struct rql_device device; /* a name and a number */
 	uint32_t number;
 };
 
 static void *share_main(void *state)
 {
-	const struct sharer *me = state;
+	struct sharer *me = state;
 	struct sharing *s = me->s;
 	struct rql_error why = {0};
 	for (uint32_t i = 0;; i++) {
@@ -201,8 +202,8 @@ static void *share_main(void *state)
 			continue;
 		}
 		assert_int_equal(rql_host_share_put(&s->share, &rest, NULL), RQL_OK);
-		(void)rql_error_set(&why, RQL_ERROR_DEVICE, "it fails");
-		rql_host_share_leave(&s->share, NULL, !s->whole, false, RQL_ERROR_DEVICE, &why);
+		(void)rql_error_set(&why, RQL_ERROR_DEVICE, "%u fails", me->number);
+		rql_host_share_leave(&s->share, &me->device, !s->whole, false, RQL_ERROR_DEVICE, &why);
 		rql_error_clear(&why);
 		return NULL;
 	}
@@ -217,15 +218,24 @@ static void check_share(uint32_t failing, bool whole)
 	pthread_t threads[SHARERS];
 	rql_host_share_open(&s.share, SHARERS);
 	for (uint32_t i = 0; i < SHARERS; i++) {
-		sharers[i] = (struct sharer){&s, i};
+		sharers[i] = (struct sharer){.s = &s, .device = {.index = i}, .number = i};
 		assert_int_equal(pthread_create(&threads[i], NULL, share_main, &sharers[i]), 0);
 	}
 	for (uint32_t i = 0; i < SHARERS; i++)
 		pthread_join(threads[i], NULL);
 	const bool well = failing < SHARERS && !whole;
 	struct rql_device *failed, *full;
-	assert_int_equal(rql_host_share_end(&s.share, s.next >= SHARED, &failed, &full, &err), well ? RQL_OK : RQL_ERROR_DEVICE);
-	assert_true(well || strcmp(rql_error_message(&err), "it fails") == 0);
+	struct rql_left_devices left = {0};
+	assert_int_equal(rql_host_share_end(&s.share, s.next >= SHARED, &failed, &full, &left, &err),
+	                 well ? RQL_OK : RQL_ERROR_DEVICE);
+	assert_true(well || strstr(rql_error_message(&err), " fails"));
+	assert_true(failing < SHARERS || left.failed == (1u << SHARERS) - 1);
+	/* Each one's own reason stays with it. */
+	for (uint32_t i = 0; i < SHARERS; i++) {
+		assert_int_equal(left.failed >> i & 1, sharers[i].device.left != NULL);
+		assert_true(!sharers[i].device.left || strtoul(sharers[i].device.left, NULL, 10) == i);
+		free(sharers[i].device.left);
+	}
 	for (uint32_t i = 0; i < SHARED && well; i++)
 		assert_int_equal(s.done[i], 1);
 	rql_error_clear(&err);

@@ -321,7 +321,8 @@ static void report(const struct rql_host_group_report *r, const struct rql_host_
 	                                .out_bytes = r->out_bytes,
 	                                .spilled_bytes = r->spilled_bytes,
 	                                .device_peak = r->device_peak,
-	                                .host_peak = r->host_peak};
+	                                .host_peak = r->host_peak,
+	                                .left = r->left};
 }
 
 /* There may be other rows and groups than was expected. */

@@ -449,7 +449,8 @@ static void report(const struct rql_host_report *r, uint32_t key_bits, struct rq
 	                                .out_bytes = r->result_bytes,
 	                                .spilled_bytes = r->spilled_bytes,
 	                                .device_peak = r->device_peak,
-	                                .host_peak = r->host_peak};
+	                                .host_peak = r->host_peak,
+	                                .left = r->left};
 }
 
 static rql_status run_join(const struct rql_host_join *join, struct rql_budget *budget, struct rql_host_report *done,

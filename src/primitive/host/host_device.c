@@ -20,6 +20,16 @@ uint64_t rql_host_device_limit(struct rql_device *const *devices, uint32_t count
 	return least;
 }
 
+void rql_host_leave(struct rql_left_devices *left, struct rql_device *device, rql_status status, const char *why)
+{
+	if (status == RQL_ERROR_DEVICE) {
+		rql_device_leave(device, why);
+		left->failed |= 1u << device->index;
+	} else if (status == RQL_ERROR_LIMIT) {
+		left->full |= 1u << device->index;
+	}
+}
+
 rql_status rql_host_submit(struct rql_commands *c, rql_status status, struct rql_commands **flight, uint64_t *ticket,
                            struct rql_error *err)
 {

@@ -20,6 +20,7 @@ struct run {
 	pthread_mutex_t sink_lock, kept_lock;
 	_Atomic bool failed;
 	struct rql_device *limited; /* the one that has no more than `limit` */
+	struct rql_device *alone;   /* of tables: whose own the last error is */
 };
 
 /* A device's thread. Tables have a worker of their own: the other's memory is given back for it. */
@@ -54,6 +55,12 @@ static rql_status new_parts(const struct run *run, struct rql_host_feed *feed, u
 }
 
 static rql_status group_parts(struct thread *t, struct rql_host_parts *parts, struct rql_error *err);
+
+/* Of a worker that was open. */
+static bool is_devices_own(const struct rql_host_group_worker *w, rql_status status)
+{
+	return status == RQL_ERROR_DEVICE || (status == RQL_ERROR_LIMIT && !w->refused);
+}
 
 /* A partition of which nothing was put, where a device has failed. */
 static void leave_part(struct thread *t, const struct rql_host_parts *parts, uint64_t part)
@@ -153,7 +160,7 @@ static rql_status group_odd(struct thread *t, struct rql_host_parts *parts, uint
 	if (last || same) {
 		const uint64_t groups = t->worker.report.groups;
 		const rql_status status = group_by_table(t, &feed, last, &done, err);
-		t->alone = t->alone || (status == RQL_ERROR_DEVICE && t->worker.report.groups == groups);
+		t->alone = t->alone || (is_devices_own(&t->worker, status) && t->worker.report.groups == groups);
 		if (t->alone)
 			leave_part(t, parts, part);
 		RQL_TRY(status);
@@ -161,7 +168,7 @@ static rql_status group_odd(struct thread *t, struct rql_host_parts *parts, uint
 	feed.at = 0;
 	if (!done && last) {
 		const struct rql_host_group_sizes need = {.way = RQL_HOST_TABLE, .piece = 1024, .rows = 1024, .groups = rows};
-		return limit_reached(t->worker.device, rql_host_group_sizes_bytes(t->run->by, t->worker.device, &need), t->run->limit,
+		return limit_reached(t->run->limited, rql_host_group_sizes_bytes(t->run->by, t->run->limited, &need), t->run->limit,
 		                     err);
 	}
 	if (!done)
@@ -179,7 +186,7 @@ static rql_status group_parts(struct thread *t, struct rql_host_parts *parts, st
 	bool own = status != RQL_OK;
 	if (!own) {
 		status = rql_host_group_worker_parts(w, parts, err);
-		own = status == RQL_ERROR_DEVICE;
+		own = is_devices_own(w, status);
 	}
 	if (own)
 		leave_parts(t, parts);
@@ -279,7 +286,7 @@ static rql_status run_devices(struct run *run, struct rql_host_group_report *rep
 	}
 	free(threads);
 	const bool done = atomic_load(&run->parts->next) >= run->parts->end;
-	const rql_status status = rql_host_share_end(&run->share, done, &report->failed, &report->full, err);
+	const rql_status status = rql_host_share_end(&run->share, done, &report->failed, &report->full, &report->left, err);
 	while (run->kept) {
 		struct rql_host_parts *parts = run->kept;
 		run->kept = parts->kept;
@@ -397,6 +404,7 @@ static rql_status run_once(struct run *run, uint64_t groups, uint64_t *more, str
 	const struct rql_host_group_by *by = run->by;
 	uint64_t found = 0;
 	*more = 0;
+	run->alone = NULL;
 	if (!rql_host_group_sizes_choose(by, run->limit, by->rows.rows, groups, &run->sizes)) {
 		report->full = run->limited;
 		return limit_reached(run->limited, rql_host_group_sizes_bytes(by, run->limited, &run->sizes), run->limit, err);
@@ -405,15 +413,15 @@ static rql_status run_once(struct run *run, uint64_t groups, uint64_t *more, str
 	if (run->sizes.way == RQL_HOST_PARTS)
 		return run_parts(run, report, err);
 	if (by->device_count > 1)
-		RQL_TRY(rql_host_group_tables(by, &run->sizes, report, &found, err));
+		RQL_TRY(rql_host_group_tables(by, &run->sizes, report, &found, &run->alone, err));
 	else
 		RQL_TRY(run_rows(run, report, &found, err));
 	*more = found > run->sizes.groups ? found * MORE : 0;
 	return RQL_OK;
 }
 
-/* The rows of a table come again, without the device that has failed. False: none would be left, or no device is known to
- * have failed before groups were put. */
+/* The rows of a table come again, without the device that has failed or has no more room. False: none would be left, or no
+ * device is known to have failed before groups were put. */
 static bool drop_device(struct rql_host_group_by *by, struct rql_device **devices, const struct rql_device *failed)
 {
 	uint32_t count = 0;
@@ -449,10 +457,9 @@ rql_status rql_host_group_by_run(const struct rql_host_group_by *by, struct rql_
 	struct rql_device *dropped = NULL; /* the first */
 	uint64_t more = 0, groups = by->groups;
 	while ((status = run_once(&run, groups, &more, report, err)) != RQL_OK || more) {
-		if (status == RQL_ERROR_DEVICE && report->way == RQL_HOST_TABLE && by->again &&
-		    drop_device(&with, devices, report->failed)) {
+		if (status != RQL_OK && by->again && drop_device(&with, devices, run.alone)) {
 			dropped = dropped ? dropped : report->failed;
-			report->failed = NULL;
+			report->failed = report->full = NULL;
 			rql_error_clear(err);
 		} else if (status != RQL_OK) {
 			break;

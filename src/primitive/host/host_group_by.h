@@ -9,7 +9,8 @@
  *
  * Of PARTS, a partition with too many rows or groups is partitioned again by the next bits of the hash. One that one key
  * fills goes through a table of its own. Several devices take partitions each. Of TABLE they take pieces, each into a table
- * of its own, and the CPU makes one of the tables' groups; the rows come again where one of them fails.
+ * of its own, and the CPU makes one of the tables' groups; the rows come again where one of them fails or has no more
+ * room.
  *
  * Floors, of n rows of r bytes and g groups of b bytes, at a link's rates: TABLE and WHOLE n * r in, then g * b out. PARTS
  * the longer of both. Partitions cost n * r read and written on the CPU: 1.1 GB/s a thread (README.md). Made by the device
@@ -72,6 +73,7 @@ struct rql_host_group_report {
 	struct rql_raster_group_points points; /* RASTER: of all pieces; rounds: the most */
 	uint64_t image_bytes, pixel_bytes;     /* RASTER: of a device's images; of a pixel that holds a row */
 	struct rql_device *failed, *full;      /* as of joins */
+	struct rql_left_devices left;
 	/* As of joins. */
 	double open_ns, partition_ns, fill_ns, wait_ns, put_ns, device_ns, link_ns;
 };

@@ -84,6 +84,7 @@ struct rql_host_group_worker {
 	struct rql_buffer *seen;   /* READBACK, uint64_t[2 * RQL_HOST_FLIGHT] */
 	uint64_t taken; /* of the device's memory, in its request_bytes */
 	uint64_t *odd, odd_count, odd_room; /* partitions that had no room */
+	bool refused;   /* who takes groups has failed: no other device may put these again */
 	struct rql_host_group_report report;
 };
 /* Its memory is there until it is closed. Opened with other sizes it is closed before. */
@@ -99,9 +100,10 @@ rql_status rql_host_group_worker_rows(struct rql_host_group_worker *w, struct rq
 rql_status rql_host_group_worker_parts(struct rql_host_group_worker *w, struct rql_host_parts *parts,
                                        struct rql_error *err) RQL_MUST_CHECK;
 
-/* TABLE on several devices. *found: of the one with the most, as of rql_host_group_worker_rows. */
+/* TABLE on several devices. *found: of the one with the most, as of rql_host_group_worker_rows. *alone: the device whose own
+ * the error is, of which nothing was put; else NULL. */
 rql_status rql_host_group_tables(const struct rql_host_group_by *by, const struct rql_host_group_sizes *sizes,
-                                 struct rql_host_group_report *report, uint64_t *found,
+                                 struct rql_host_group_report *report, uint64_t *found, struct rql_device **alone,
                                  struct rql_error *err) RQL_MUST_CHECK;
 void rql_host_group_report_add(struct rql_host_group_report *to, const struct rql_host_group_report *from);
 

@@ -1,6 +1,6 @@
 /* TABLE on several devices: pieces go to whichever asks for one, each device has a table of its own, and the CPU makes one
- * of their groups. Rows pass once, so a device that fails takes its table with it: then they come again, without it. One
- * that has no room for a table leaves all rows to the others. */
+ * of their groups. Rows pass once, so a device that fails, or has no more room, takes its table with it: then they come
+ * again, without it. One that has no room for a table to begin with leaves all rows to the others. */
 #include "primitive/host/host_group_internal.h"
 #include "primitive/host/host_group_merge.h"
 
@@ -80,7 +80,7 @@ static rql_status put_merged(struct tables *t, struct rql_error *err)
 
 /* What the threads have found, and the first error: of those that took rows, if any did. */
 static rql_status gather(struct thread *threads, uint32_t count, struct rql_host_group_report *report, uint64_t *found,
-                         struct rql_error *err)
+                         struct rql_device **alone, struct rql_error *err)
 {
 	rql_status status = RQL_OK;
 	bool taken = false;
@@ -92,11 +92,13 @@ static rql_status gather(struct thread *threads, uint32_t count, struct rql_host
 		t->worker.report.partitions = !i; /* as all rows are */
 		rql_host_group_report_add(report, &t->worker.report);
 		*found = t->found > *found ? t->found : *found;
+		rql_host_leave(&report->left, t->worker.device, t->status, rql_error_message(&t->err));
 		if (t->status == RQL_ERROR_DEVICE && status == RQL_OK)
 			report->failed = t->worker.device;
 		if (t->status != RQL_OK && status == RQL_OK && !(t->closed && taken)) {
 			status = rql_error_set(err, t->status, "%s", rql_error_message(&t->err));
 			report->full = status == RQL_ERROR_LIMIT && !t->worker.report.device_peak ? t->worker.device : NULL;
+			*alone = status == RQL_ERROR_DEVICE || (status == RQL_ERROR_LIMIT && !t->closed) ? t->worker.device : NULL;
 		}
 		rql_error_clear(&t->err);
 	}
@@ -104,12 +106,14 @@ static rql_status gather(struct thread *threads, uint32_t count, struct rql_host
 }
 
 rql_status rql_host_group_tables(const struct rql_host_group_by *by, const struct rql_host_group_sizes *sizes,
-                                 struct rql_host_group_report *report, uint64_t *found, struct rql_error *err)
+                                 struct rql_host_group_report *report, uint64_t *found, struct rql_device **alone,
+                                 struct rql_error *err)
 {
 	struct thread threads[RQL_DEVICES_MAX] = {{.found = 0}};
 	bool started[RQL_DEVICES_MAX] = {false};
 	struct tables tables = {.of = by, .by = *by, .sizes = sizes};
 	*found = 0;
+	*alone = NULL;
 	RQL_TRY(rql_host_merge_new(by, &tables.merge, err));
 	tables.by.rows.next = next_rows;
 	tables.by.rows.state = &tables;
@@ -129,7 +133,7 @@ rql_status rql_host_group_tables(const struct rql_host_group_by *by, const struc
 	for (uint32_t i = 1; i < by->device_count; i++)
 		if (started[i])
 			pthread_join(threads[i].handle, NULL);
-	rql_status status = gather(threads, by->device_count, report, found, err);
+	rql_status status = gather(threads, by->device_count, report, found, alone, err);
 	if (status == RQL_OK && *found <= sizes->groups) {
 		report->groups += rql_host_merge_count(tables.merge);
 		status = put_merged(&tables, err); /* groups may have been put: no device is named whose rows could come again */

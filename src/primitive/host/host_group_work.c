@@ -237,6 +237,7 @@ static rql_status put(struct rql_host_group_worker *w, struct rql_host_groups *g
 	pthread_mutex_lock(w->sink_lock);
 	const rql_status status = w->by->put(w->by->state, groups, err);
 	pthread_mutex_unlock(w->sink_lock);
+	w->refused = status != RQL_OK;
 	w->report.groups += count;
 	w->report.out_bytes += count * rql_host_group_bytes(w->by);
 	w->report.put_ns += since(start);

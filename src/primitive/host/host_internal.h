@@ -79,6 +79,8 @@ struct rql_host_rows rql_host_rows_behind(const struct rql_host_rows *rows, cons
  * device that has no more; before, whose that limit is, NULL: the first one's. */
 uint64_t rql_host_device_limit(struct rql_device *const *devices, uint32_t count, uint64_t limit,
                                struct rql_device **whose);
+/* A run goes on without the device, by an error of the device's own. */
+void rql_host_leave(struct rql_left_devices *left, struct rql_device *device, rql_status status, const char *why);
 /* The recording becomes the step that is in flight; status: of what was recorded. */
 rql_status rql_host_submit(struct rql_commands *c, rql_status status, struct rql_commands **flight, uint64_t *ticket,
                            struct rql_error *err) RQL_MUST_CHECK;

@@ -23,6 +23,8 @@ struct run {
 	const struct rql_host_join *join;
 	struct rql_host_memory *memory;
 	struct rql_host_sizes sizes;
+	uint64_t limit;             /* that sizes are made for */
+	struct rql_device *limited; /* whose memory has no more */
 	struct level level; /* of the first pass */
 	struct rql_host_share share;
 	struct level *kept; /* of which a device has left something to others; under kept_lock */
@@ -144,10 +146,10 @@ static uint32_t bits_for(const struct rql_host_sizes *sizes, uint64_t rows, cons
 
 static rql_status too_many(struct thread *t, uint64_t rows, struct rql_error *err)
 {
+	const struct run *run = t->run;
 	struct rql_host_sizes need = t->worker.sizes;
-	const uint64_t have = t->worker.report.device_peak;
 	need.build = rows;
-	return limit_reached(t->worker.device, rql_host_sizes_bytes(t->run->join, t->worker.device, &need), have, err);
+	return limit_reached(run->limited, rql_host_sizes_bytes(run->join, run->limited, &need), run->limit, err);
 }
 
 /* From where `pair` says on: both sides' rows before have been joined. */
@@ -345,7 +347,7 @@ static rql_status run_devices(struct run *run, struct rql_host_report *report, s
 		report->partitions = 1;
 	const bool done = run->sizes.shared ? atomic_load(&run->drained)
 	                                    : !run->sizes.bits || atomic_load(&run->next) >= UINT64_C(1) << run->level.used;
-	const rql_status status = rql_host_share_end(&run->share, done, &report->failed, &report->full, err);
+	const rql_status status = rql_host_share_end(&run->share, done, &report->failed, &report->full, &report->left, err);
 	while (run->kept) {
 		struct level *level = run->kept;
 		run->kept = level->next;
@@ -460,6 +462,7 @@ rql_status rql_host_join_run(const struct rql_host_join *join, struct rql_host_r
 	}
 	if (!choose_sizes(join, &run.sizes))
 		return no_sizes(join, &run.sizes, &report->full, err);
+	run.limit = limit_of(join, &run.limited);
 	RQL_TRY(rql_host_memory_new(join->host_limit, join->folder, join->file_limit, &run.memory, err));
 	pthread_mutex_init(&run.sink_lock, NULL);
 	pthread_mutex_init(&run.kept_lock, NULL);

@@ -86,6 +86,7 @@ struct rql_host_report {
 	/* Whose error RQL_ERROR_DEVICE is; of several devices, whose work the others have taken over; else NULL. */
 	struct rql_device *failed;
 	struct rql_device *full;   /* after RQL_ERROR_LIMIT: whose memory had no room to begin with; NULL: not for that */
+	struct rql_left_devices left; /* of several */
 	/* Of the caller's clock, summed over devices: memory made, partitioning, build sides handed over, filling pieces,
 	 * waiting, taking results. */
 	double open_ns, partition_ns, build_ns, fill_ns, wait_ns, put_ns;

@@ -1,5 +1,6 @@
 /* What devices leave to each other: see the header. */
 #include "primitive/host/host_share.h"
+#include "primitive/host/host_internal.h"
 
 #include <stdlib.h>
 
@@ -51,6 +52,8 @@ void rql_host_share_leave(struct rql_host_share *share, struct rql_device *devic
 {
 	pthread_mutex_lock(&share->lock);
 	share->busy--;
+	if (device)
+		rql_host_leave(&share->left, device, alone || status != RQL_ERROR_LIMIT ? status : RQL_OK, rql_error_message(why));
 	/* An error of the whole goes before that of a device alone, which others might have mended. */
 	if (status != RQL_OK && (share->status == RQL_OK || (!alone && !share->ended))) {
 		share->status = rql_error_set(&share->why, status, "%s", rql_error_message(why));
@@ -63,12 +66,14 @@ void rql_host_share_leave(struct rql_host_share *share, struct rql_device *devic
 }
 
 rql_status rql_host_share_end(struct rql_host_share *share, bool done, struct rql_device **failed, struct rql_device **full,
-                              struct rql_error *err)
+                              struct rql_left_devices *left, struct rql_error *err)
 {
 	rql_status status = RQL_OK;
 	if (share->ended || share->count || !done)
 		status = rql_error_set(err, share->status, "%s", rql_error_message(&share->why));
 	*failed = share->failed;
+	left->failed |= share->left.failed;
+	left->full |= share->left.full;
 	*full = status == RQL_ERROR_LIMIT ? share->full : NULL;
 	pthread_cond_destroy(&share->changed);
 	pthread_mutex_destroy(&share->lock);

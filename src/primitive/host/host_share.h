@@ -19,6 +19,7 @@ struct rql_host_share {
 	bool ended;             /* an error of the whole */
 	/* The first failure of a device alone: it is that of the whole where nobody is left to take what it leaves. */
 	struct rql_device *failed, *full; /* whose error it is, or whose memory had no room to begin with */
+	struct rql_left_devices left;
 	struct rql_error why;
 	rql_status status;
 };
@@ -32,8 +33,8 @@ bool rql_host_share_wait(struct rql_host_share *share, struct rql_host_rest *res
 void rql_host_share_leave(struct rql_host_share *share, struct rql_device *device, bool alone, bool full, rql_status status,
                           const struct rql_error *why);
 /* All threads have left, and the share is closed. done: nothing was left that no thread knew of. *failed, *full: as reports
- * have them. */
+ * have them; *left gets more. */
 rql_status rql_host_share_end(struct rql_host_share *share, bool done, struct rql_device **failed, struct rql_device **full,
-                              struct rql_error *err) RQL_MUST_CHECK;
+                              struct rql_left_devices *left, struct rql_error *err) RQL_MUST_CHECK;
 
 #endif

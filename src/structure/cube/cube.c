@@ -317,10 +317,10 @@ static void take(struct rql_structure *s, const struct rql_relation *relation)
 	s->release_relation = rql_cube_contents.release;
 }
 
-/* Why a side file was not used stays to be read after the build that replaced it, until the next one. */
+/* Why a side file was not used, or not kept, stays to be read after the build that replaced it, until the next one. */
 static void note_rebuilt(struct rql_structure *s)
 {
-	static const char unused[] = "its side file was not used";
+	static const char unused[] = "its side file was not ";
 	struct rql_strbuf note = {0};
 	if (s->note && strncmp(s->note, unused, sizeof unused - 1) == 0)
 		rql_strbuf_printf(&note, "built again: %s", s->note);
