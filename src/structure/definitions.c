@@ -38,12 +38,8 @@ static const char *const table_columns[][2] = {
 };
 #define TABLE_COLUMNS (sizeof table_columns / sizeof *table_columns)
 
-static void put_where_table(struct rql_strbuf *out, const struct rql_structures *all)
-{
-	rql_strbuf_put(out, " WHERE system.main.lower(schema_name) = 'rayql' AND system.main.lower(table_name) = "
-	                    "'structures' AND database_name = ");
-	put_literal(out, all->name);
-}
+#define IN_SCHEMA "system.main.lower(schema_name) = 'rayql'"
+#define CALLED " AND system.main.lower(table_name) = 'structures'"
 
 static bool is_column(const struct rql_batch *rows, uint64_t row)
 {
@@ -56,34 +52,37 @@ static bool is_column(const struct rql_batch *rows, uint64_t row)
 	return true;
 }
 
-/* Has the table, or whatever else is called so, the columns of RayQL's own? */
-static rql_status has_columns(struct rql_host_con *con, const struct rql_structures *all, bool *out,
+/* Is there the table, or something else that is called so, and has it the columns of RayQL's own? */
+static rql_status has_columns(struct rql_host_con *con, const struct rql_structures *all, bool *there, bool *ours,
                               struct rql_error *err)
 {
 	struct rql_strbuf sql = {0};
 	struct rql_host_result *res = NULL;
 	struct rql_batch *rows = NULL;
-	rql_strbuf_put(&sql, "SELECT column_name, data_type FROM system.main.duckdb_columns()");
-	put_where_table(&sql, all);
+	rql_strbuf_put(&sql, "SELECT column_name, data_type FROM system.main.duckdb_columns() WHERE " IN_SCHEMA CALLED
+	                     " AND database_name = ");
+	put_literal(&sql, all->name);
 	rql_strbuf_put(&sql, " ORDER BY column_index ASC");
 	rql_status status = rql_host_query(con, rql_strbuf_text(&sql), &res, err);
 	if (status == RQL_OK)
 		status = rql_host_fetch(res, &rows, err);
-	*out = rows && rows->rows == TABLE_COLUMNS && rows->column_count == 2;
-	for (uint64_t r = 0; *out && r < rows->rows; r++)
-		*out = is_column(rows, r);
+	*there = rows && rows->rows;
+	*ours = rows && rows->rows == TABLE_COLUMNS && rows->column_count == 2;
+	for (uint64_t r = 0; *ours && r < rows->rows; r++)
+		*ours = is_column(rows, r);
 	rql_batch_release(rows);
 	rql_host_result_free(res);
 	rql_strbuf_free(&sql);
 	return status;
 }
 
-static rql_status count_objects(struct rql_host_con *con, const struct rql_structures *all, const char *function,
+static rql_status count_objects(struct rql_host_con *con, const char *function, const char *where, const char *database,
                                 int64_t *out, struct rql_error *err)
 {
 	struct rql_strbuf sql = {0};
-	rql_strbuf_printf(&sql, "SELECT system.main.count(*) FROM system.main.%s", function);
-	put_where_table(&sql, all);
+	rql_strbuf_printf(&sql, "SELECT system.main.count(*) FROM system.main.%s WHERE %s AND database_name = ", function,
+	                  where);
+	put_literal(&sql, database);
 	rql_status status = rql_host_query_int(con, rql_strbuf_text(&sql), out, err);
 	rql_strbuf_free(&sql);
 	return status;
@@ -93,13 +92,15 @@ static rql_status count_objects(struct rql_host_con *con, const struct rql_struc
 static rql_status find_table(struct rql_host_con *con, const struct rql_structures *all, bool *there,
                              struct rql_error *err)
 {
-	int64_t tables = 0, columns = 0;
+	int64_t schemas = 0, tables = 0;
 	bool ours = false;
-	RQL_TRY(count_objects(con, all, "duckdb_tables()", &tables, err));
-	RQL_TRY(count_objects(con, all, "duckdb_columns()", &columns, err));
-	RQL_TRY(has_columns(con, all, &ours, err));
-	*there = columns > 0;
-	if (!columns || (tables == 1 && ours))
+	*there = false;
+	RQL_TRY(count_objects(con, "duckdb_schemas()", IN_SCHEMA, all->name, &schemas, err));
+	if (!schemas) /* most databases, and the host binds all of its views to list columns */
+		return RQL_OK;
+	RQL_TRY(count_objects(con, "duckdb_tables()", IN_SCHEMA CALLED, all->name, &tables, err));
+	RQL_TRY(has_columns(con, all, there, &ours, err));
+	if (!*there || (tables == 1 && ours))
 		return RQL_OK;
 	return rql_error_set(err, RQL_ERROR_STATEMENT,
 	                     "Catalog Error: the database has %s rayql.structures that is not RayQL's (its columns are "

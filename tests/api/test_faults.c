@@ -3,29 +3,56 @@
 
 /* ---- faults: every one of them, until a run meets none ---- */
 #define MANY 400
-/* The checks of AddressSanitizer make a life several times as long, and neighbouring faults strike the same code: the first
- * one, and every 149th after it, from another start in each walk; walks of one unit make nearly the same calls. With 1
- * (by hand, -DSTEP=1) all of them. */
-#ifndef STEP
+/* The checks of AddressSanitizer make a life several times as long, neighbouring faults strike the same code, and walks of one
+ * unit make nearly the same calls. So a walk has one fault, another one each time. Each sixteenth goes on until nothing
+ * fails. With -DALL_FAULTS (by hand) each has all of them. */
+#ifdef ALL_FAULTS
+#define STEP 1
+#define MADE_STEP 1
+#define IS_WHOLE(walk) true
+#else
 #define STEP 149
+#define MADE_STEP 3
+#define IS_WHOLE(walk) ((walk) % 16 == 0)
 #endif
 
-/* The fault after the nth of this walk. */
-static int next_fault(unsigned walk, int n)
+/* What a database lives with, besides a fault. */
+struct life {
+	const char *unit, *layout; /* layout: NULL, or one for rt */
+	const char *query, *want;
+	bool warm;
+};
+
+/* live: one life of a database with this fault; true: the fault struck nothing. */
+static void walk_faults(bool (*live)(const char *fault, const struct life *), const struct life *life, const char *kind, unsigned walk)
 {
-	return n == 1 ? 2 + (int)(walk % STEP) : n + STEP;
+	bool clean = false, struck = false;
+	char fault[64];
+	for (int n = 1 + (int)(walk % STEP); n < MANY && !clean && (!struck || IS_WHOLE(walk)); n += STEP) {
+		snprintf(fault, sizeof fault, "vulkan:0 %s %d", kind, n);
+		clean = live(fault, life);
+		struck |= !clean;
+	}
+	assert_true(clean || !IS_WHOLE(walk));
+	if (!struck) { /* there were fewer */
+		snprintf(fault, sizeof fault, "vulkan:0 %s 1", kind);
+		struck = !live(fault, life);
+	}
+	if (!struck)
+		print_error("no %s ever failed on %s\n", kind, life->unit);
+	assert_true(struck);
 }
 
-/* One life of a database with this fault; true: the fault struck nothing. layout: NULL, or one for rt. */
-static bool live_with(const char *fault, const char *unit, const char *layout, const char *want, bool warm)
+static bool live_with(const char *fault, const struct life *life)
 {
 	char text[64];
-	snprintf(text, sizeof text, "SET rayql_layout = '%s'", layout ? layout : "auto");
+	const char *unit = life->unit, *want = life->want;
+	snprintf(text, sizeof text, "SET rayql_layout = '%s'", life->layout ? life->layout : "auto");
 	with_vulkan(fault);
 	struct session s = open_session(NULL, NULL);
 	make_data(s.con);
 	use(s.con, unit);
-	if (!warm) /* nothing is placed before the query */
+	if (!life->warm) /* nothing is placed before the query */
 		run(s.con, "SET rayql_unit = cpu");
 	run(s.con, text); /* a layout is placed by its first query only */
 	run(s.con, VIEW("rollup = off"));
@@ -52,7 +79,7 @@ static bool live_with(const char *fault, const char *unit, const char *layout, c
 	return clean;
 }
 
-static void walk_faults(const char *unit, const char *layout)
+static void faults_of(const char *unit, const char *layout)
 {
 	static unsigned walk;
 	static const char *const kinds[] = {"allocation", "submission", "wait", "lost"};
@@ -61,22 +88,9 @@ static void walk_faults(const char *unit, const char *layout)
 	make_data(s.con);
 	char *want = rows_of(s.con, QUERY, NULL);
 	close_session(&s);
-	for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
-		for (int warm = 0; warm < 2; warm++, walk++) {
-			int struck = 0;
-			bool clean = false;
-			for (int n = 1; n < MANY && !clean; n = next_fault(walk, n)) {
-				char fault[64];
-				snprintf(fault, sizeof fault, "vulkan:0 %s %d", kinds[k], n);
-				clean = live_with(fault, unit, layout, want, warm);
-				struck += !clean;
-			}
-			assert_true(clean);
-			if (!struck)
-				print_error("no %s ever failed on %s\n", kinds[k], unit);
-			assert_true(struck > 0);
-		}
-	}
+	for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+		for (int warm = 0; warm < 2; warm++)
+			walk_faults(live_with, &(struct life){.unit = unit, .layout = layout, .want = want, .warm = warm}, kinds[k], walk++);
 	free(want);
 	with_vulkan(NULL);
 }
@@ -86,7 +100,7 @@ static void faults_of_compute(void **state)
 	(void)state;
 	if (!has_unit("compute"))
 		skip();
-	walk_faults("compute", NULL);
+	faults_of("compute", NULL);
 }
 
 static void faults_of_rt(void **state)
@@ -94,7 +108,7 @@ static void faults_of_rt(void **state)
 	(void)state;
 	if (!has_unit("rt"))
 		skip();
-	walk_faults("rt", NULL);
+	faults_of("rt", NULL);
 }
 
 static void faults_of_the_paper(void **state)
@@ -102,7 +116,7 @@ static void faults_of_the_paper(void **state)
 	(void)state;
 	if (!has_unit("rt"))
 		skip();
-	walk_faults("rt", "paper");
+	faults_of("rt", "paper");
 }
 
 /* ---- columns ---- */
@@ -125,8 +139,9 @@ static bool is_true(rayql_connection *con, const char *sql)
 }
 
 /* The same of an index's columns. */
-static bool columns_live_with(const char *fault, const char *query, const char *want)
+static bool columns_live_with(const char *fault, const struct life *life)
 {
+	const char *query = life->query, *want = life->want;
 	with_vulkan(fault);
 	struct session s = open_session(NULL, NULL);
 	make_data(s.con);
@@ -170,16 +185,8 @@ static void faults_of_scans(void **state)
 		make_data(s.con);
 		char *want = rows_of(s.con, queries[q], NULL);
 		close_session(&s);
-		for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++, walk++) {
-			bool clean = false;
-			int struck = -1;
-			for (int n = 1; n < MANY && !clean; n = next_fault(walk, n), struck++) {
-				char fault[64];
-				snprintf(fault, sizeof fault, "vulkan:0 %s %d", kinds[k], n);
-				clean = columns_live_with(fault, queries[q], want);
-			}
-			assert_true(clean && struck > 0);
-		}
+		for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++, walk++)
+			walk_faults(columns_live_with, &(struct life){.unit = "compute", .query = queries[q], .want = want}, kinds[k], walk);
 		free(want);
 	}
 	with_vulkan(NULL);
@@ -268,7 +275,7 @@ static void makes_room(void **state)
 	if (!has_unit("compute"))
 		skip();
 	int struck = 0;
-	for (int n = 1, last = 0; n < MANY && !last; n++) {
+	for (int n = 1, last = 0; n < MANY && !last; n += MADE_STEP) {
 		char fault[64];
 		snprintf(fault, sizeof fault, "vulkan:0 allocation %d", n);
 		with_vulkan(fault);
@@ -284,13 +291,13 @@ static void makes_room(void **state)
 			expect(s.con, QUERY, "cube", want);
 			expect(s.con, marked, NULL, "0\n");
 			expect(s.con, "SELECT device FROM rayql_last_query()", NULL, "vulkan:0\n");
-			last = struck == 8; /* a run makes fewer buffers */
+			last = struck == 9 / MADE_STEP; /* a run makes fewer buffers */
 		}
 		free(before);
 		free(want);
 		close_session(&s);
 	}
-	assert_int_equal(struck, 8);
+	assert_int_equal(struck, 9 / MADE_STEP);
 	with_vulkan(NULL);
 }
 

@@ -1,4 +1,4 @@
-# The differential test against the host (differential/diff.h). On the CPU script/test asks for 5,500 queries in the release
+# The differential test against the host (differential/diff.h). On the CPU script/test asks for 4,500 queries in the release
 # build: 1,000 as `some`, which --quick runs, too, 1,000 at lower SIMD levels and 500 with the methods of tests. ASan asks for
 # fewer. script/test --all has 16,000 of another seed beside them, and 400 for a GPU (`long`): more of what the others ask.
 # A job asks each of its worlds to the end, some 200 queries: two jobs of 250 ask 800.
@@ -22,7 +22,7 @@ if(wanted)
 		rql_add_test(differential.any COMMAND test_differential --queries 600 --seed 11 --jobs 1 --share 85
 			LABELS differential slow TIMEOUT 600)
 	else()
-		rql_add_test(differential.any COMMAND test_differential --queries 3000 --seed 1 --jobs 1
+		rql_add_test(differential.any COMMAND test_differential --queries 2000 --seed 1 --jobs 1
 			LABELS differential slow TIMEOUT 600)
 		rql_add_test(differential.many COMMAND test_differential --queries 16000 --seed 12 --jobs 2
 			LABELS differential slow long TIMEOUT 900 PROCESSORS 2)
