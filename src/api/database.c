@@ -37,7 +37,6 @@ static rql_status read_config(const rayql_config *config, struct rql_database_co
 	return RQL_OK;
 }
 
-/* host: of a duckdb_database to take over, or NULL. */
 unsigned rql_api_forks;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int not_counted; /* errno's kind */
@@ -58,6 +57,7 @@ static rql_status count_forks(struct rql_error *err)
 	return not_counted ? rql_error_memory(err, 0, "noticing forks") : RQL_OK;
 }
 
+/* host: of a duckdb_database to take over, or NULL. */
 static rayql_status open_any(const char *path, void **host, const rayql_config *config, rayql_database **out,
                              rayql_error **error)
 {

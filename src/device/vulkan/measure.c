@@ -202,15 +202,13 @@ void rql_vk_wake(struct rql_device *device)
 {
 	struct rql_vk_gpu *gpu = device->impl;
 	const double before = time_clock(device);
-	if (gpu->awake_ns > 0 && before < AWAKE * gpu->awake_ns)
+	if (gpu->awake_ns > 0 && before > 0 && before < AWAKE * gpu->awake_ns)
 		return;
 	const struct rql_profile kept = device->profile; /* the work is a measurement that nobody asked for */
 	for (uint64_t start = rql_now_ns(); rql_now_ns() - start < WAKE_NS && !device->lost;)
 		measure_read(device, read_bytes(device, false), 64);
 	device->profile = kept;
-	const double after = time_clock(device);
-	if (after > 0 && (gpu->awake_ns <= 0 || after < gpu->awake_ns))
-		gpu->awake_ns = after;
+	gpu->awake_ns = time_clock(device);
 }
 
 void rql_vk_measure(struct rql_device *device, bool thorough)
