@@ -31,7 +31,8 @@ enum rql_kernel_state {
 rql_status rql_kernel_look(struct rql_device *device, const struct rql_kernel_use *use, enum rql_kernel_state *out,
                            struct rql_error *err) RQL_MUST_CHECK;
 
-/* What this thread has spent in drivers' compilers with compute kernels: whoever takes times of work leaves it out, since a process has it once. */
+/* What this thread has spent in drivers' compilers with compute kernels: whoever takes times of work leaves it out, since
+ * a process has it once. */
 uint64_t rql_compiled_ns(void);
 void rql_compiled_add(uint64_t ns);
 

@@ -152,7 +152,6 @@ void rql_device_measure(struct rql_device *device, bool thorough)
 
 void rql_device_wake(struct rql_device *device)
 {
-	if (device->kind != RQL_DEVICE_SOFTWARE && device->kind != RQL_DEVICE_CPU && device->ops && device->ops->wake &&
-	    !device->lost)
+	if (rql_device_is_real_gpu(device) && device->ops && device->ops->wake && !device->lost)
 		device->ops->wake(device);
 }

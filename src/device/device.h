@@ -156,6 +156,11 @@ rql_status rql_profile_save(const struct rql_device *device, struct rql_error *e
 bool rql_profile_load(struct rql_device *device);
 /* The method-independent constants (bandwidth, hand-over); the methods' own are measured by them. */
 void rql_device_measure(struct rql_device *device, bool thorough);
+/* Does it run at a lower clock while it idles, and has it constants that are worth measuring unasked? */
+static inline bool rql_device_is_real_gpu(const struct rql_device *device)
+{
+	return device->kind != RQL_DEVICE_CPU && device->kind != RQL_DEVICE_SOFTWARE;
+}
 /* Work enough for a GPU to leave the clocks that it idles at, some tenths of a second; nothing while it is awake, and on
  * other devices. A profile that is measured at such clocks is wrong by several times, and in some constants alone. */
 void rql_device_wake(struct rql_device *device);

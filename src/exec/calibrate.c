@@ -84,17 +84,12 @@ static rql_status calibrate_host(struct rql_device *cpu, bool thorough, struct r
 	return status;
 }
 
-static bool has_clocks(const struct rql_device *device)
-{
-	return device->kind != RQL_DEVICE_CPU && device->kind != RQL_DEVICE_SOFTWARE;
-}
-
 /* A GPU idles while its kernels are compiled. So they are made by a first measurement, which counts for what compiling
  * takes, since the second one finds them made. */
 static rql_status calibrate_method(const struct rql_method *method, struct rql_device *device, bool thorough,
                                    struct rql_error *err)
 {
-	if (!has_clocks(device))
+	if (!rql_device_is_real_gpu(device))
 		return method->calibrate(device, thorough, err);
 	RQL_TRY(method->calibrate(device, false, err));
 	const double compile_ns = device->profile.scan.compile_ns;
@@ -128,8 +123,7 @@ static rql_status measure_all(struct rql_device *device, bool thorough, bool gue
 	bool gpu = device->kind != RQL_DEVICE_CPU;
 	if (gpu)
 		RQL_TRY(rql_device_start(device, err));
-	if (gpu)
-		rql_device_wake(device);
+	rql_device_wake(device);
 	if (gpu || thorough) /* opening the devices has measured the CPU's short form */
 		rql_device_measure(device, thorough);
 	RQL_TRY(calibrate_methods(device, thorough, guesses, stop, err));
@@ -178,7 +172,7 @@ void rql_database_measure(struct rql_database *db, struct rql_device *device)
 	pthread_mutex_lock(&db->devices_lock);
 	if (!(atomic_load(&db->devices_ready) & bit)) {
 		/* A driver in software has no constants worth a second of everybody's time: rayql calibrate measures it. */
-		if (device->kind != RQL_DEVICE_SOFTWARE && device->kind != RQL_DEVICE_CPU)
+		if (rql_device_is_real_gpu(device))
 			rql_calibrate_first_start(device, &db->opening.stopping);
 		atomic_fetch_or(&db->devices_ready, bit);
 	}

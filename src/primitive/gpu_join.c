@@ -12,7 +12,8 @@
 #define THREADS 512u
 /* Where these would take two passes of partitions, and a key has 32 bits and a value of 32 at most beside it: fewer and
  * longer partitions, whose runs are longer, by the largest tables that the shared memory of many devices holds. 2^26 x 2^27
- * rows took 5.6 ms for 6.0 on an H100, by tables of 4,608 rows. Their partitions vary less beside their size: room for eight deviations. */
+ * rows took 5.6 ms for 6.0 on an H100, by tables of 4,608 rows. Their partitions vary less beside their size: room for
+ * eight deviations. */
 #define SLOTS_LARGE 4672u
 #define BUCKETS_LARGE 2048u
 #define THREADS_LARGE 1024u
@@ -339,15 +340,13 @@ static uint32_t common_flags(const struct rql_join *join)
 {
 	const struct rql_join_side *sides[] = {&join->build, &join->probe};
 	uint32_t common = UINT32_MAX;
-	for (uint32_t i = 0; i < 2 * RQL_RELATION_COLUMNS; i++) {
-		const struct rql_join_side *side = sides[i / RQL_RELATION_COLUMNS];
-		if (i % RQL_RELATION_COLUMNS >= side->column_count)
-			continue;
-		const uint32_t flags = flags_of_column(&side->columns[i % RQL_RELATION_COLUMNS]);
-		if (common != UINT32_MAX && common != flags)
-			return UINT32_MAX;
-		common = flags;
-	}
+	for (uint32_t s = 0; s < 2; s++)
+		for (uint32_t i = 0; i < sides[s]->column_count; i++) {
+			const uint32_t flags = flags_of_column(&sides[s]->columns[i]);
+			if (common != UINT32_MAX && common != flags)
+				return UINT32_MAX;
+			common = flags;
+		}
 	return join->kind == RQL_JOIN_MARK ? UINT32_MAX : common;
 }
 

@@ -74,13 +74,19 @@ static double time_chain(struct rql_device *device, const struct rql_pipeline *s
 	return time_submissions(device, c, rounds);
 }
 
+/* What chains are made of. */
+static bool open_step(struct rql_device *device, const struct rql_pipeline **step, struct rql_buffer **word)
+{
+	uint32_t one = 1;
+	return rql_pipeline_get(device, &step_kernel, &one, 1, step, NULL) == RQL_OK &&
+	       rql_buffer_new(device, 4, RQL_MEMORY_DEVICE, "measuring", word, NULL) == RQL_OK;
+}
+
 static void measure_submissions(struct rql_device *device, unsigned rounds)
 {
 	const struct rql_pipeline *step;
 	struct rql_buffer *word;
-	uint32_t one = 1;
-	if (rql_pipeline_get(device, &step_kernel, &one, 1, &step, NULL) != RQL_OK ||
-	    rql_buffer_new(device, 4, RQL_MEMORY_DEVICE, "measuring", &word, NULL) != RQL_OK)
+	if (!open_step(device, &step, &word))
 		return;
 	double single = 0, chain = 0;
 	for (unsigned i = 0; i < ATTEMPTS && chain <= single; i++) {
@@ -114,8 +120,10 @@ static double time_reads(struct rql_commands *c, unsigned rounds)
 	return good ? best : 0;
 }
 
-static void measure_read(struct rql_device *device, uint64_t bytes, unsigned rounds)
+/* Bytes a nanosecond; 0: not known. */
+static double read_rate(struct rql_device *device, uint64_t bytes, unsigned rounds)
 {
+	double ns = 0;
 	const struct rql_pipeline *read;
 	struct rql_buffer *data = NULL, *sums = NULL;
 	struct rql_commands *c, *fill;
@@ -135,12 +143,11 @@ static void measure_read(struct rql_device *device, uint64_t bytes, unsigned rou
 	struct rql_measure_args args = {.data = data->address, .sums = sums->address, .quads = quads};
 	struct rql_use uses[2] = {{data, RQL_READ}, {sums, RQL_WRITE}};
 	rql_record_dispatch(c, "read", read, &args, groups, uses, 2);
-	double ns = time_reads(c, rounds);
-	if (ns > 0)
-		device->profile.read_gbps = (double)bytes / ns;
+	ns = time_reads(c, rounds);
 done:
 	rql_buffer_free(data);
 	rql_buffer_free(sums);
+	return ns > 0 ? (double)bytes / ns : 0;
 }
 
 static void measure_link(struct rql_device *device, uint64_t bytes, unsigned rounds)
@@ -189,9 +196,7 @@ static double time_clock(struct rql_device *device)
 {
 	const struct rql_pipeline *step;
 	struct rql_buffer *word;
-	uint32_t one = 1;
-	if (rql_pipeline_get(device, &step_kernel, &one, 1, &step, NULL) != RQL_OK ||
-	    rql_buffer_new(device, 4, RQL_MEMORY_DEVICE, "measuring", &word, NULL) != RQL_OK)
+	if (!open_step(device, &step, &word))
 		return 0;
 	const double ns = time_chain(device, step, word, CHAIN, 5);
 	rql_buffer_free(word);
@@ -204,10 +209,8 @@ void rql_vk_wake(struct rql_device *device)
 	const double before = time_clock(device);
 	if (gpu->awake_ns > 0 && before > 0 && before < AWAKE * gpu->awake_ns)
 		return;
-	const struct rql_profile kept = device->profile; /* the work is a measurement that nobody asked for */
 	for (uint64_t start = rql_now_ns(); rql_now_ns() - start < WAKE_NS && !device->lost;)
-		measure_read(device, read_bytes(device, false), 64);
-	device->profile = kept;
+		(void)read_rate(device, read_bytes(device, false), 64);
 	gpu->awake_ns = time_clock(device);
 }
 
@@ -215,6 +218,8 @@ void rql_vk_measure(struct rql_device *device, bool thorough)
 {
 	bool slow = device->kind == RQL_DEVICE_SOFTWARE;
 	measure_submissions(device, slow ? 32 : thorough ? 256 : 64);
-	measure_read(device, read_bytes(device, thorough), slow ? 2 : thorough ? 9 : 4);
+	const double rate = read_rate(device, read_bytes(device, thorough), slow ? 2 : thorough ? 9 : 4);
+	if (rate > 0)
+		device->profile.read_gbps = rate;
 	measure_link(device, slow ? 16 * MIB : thorough ? 256 * MIB : 64 * MIB, slow ? 2 : thorough ? 5 : 3);
 }

@@ -29,7 +29,7 @@ void rql_index_sought(const struct rql_index_test *tests, const uint32_t *order,
 
 /* What a segment has of a run's only look-up, so that its key is found once and its rows are. */
 struct single {
-	bool asked; /* its keys are known */
+	bool asked, found; /* its keys are known, and its rows */
 	uint64_t least, greatest;
 	const uint32_t *rows;
 	uint32_t count;
@@ -69,7 +69,7 @@ static void ask_single(struct running *r, uint32_t s, const struct rql_index_ran
 	}
 }
 
-static void find_single(struct running *r, uint32_t s)
+static const struct single *find_single(struct running *r, uint32_t s)
 {
 	struct rql_index_range ranges[RQL_INDEX_COLUMNS_MOST];
 	struct single *one = &r->singles[s];
@@ -77,7 +77,10 @@ static void find_single(struct running *r, uint32_t s)
 		rql_index_sought(r->tests, NULL, r->p->covered, r->p->tuple, 0, ranges);
 		ask_single(r, s, ranges);
 	}
-	one->count = rql_index_map_find(&run_of(r, s)->map, one->least, one->greatest, &one->rows);
+	if (!one->found)
+		one->count = rql_index_map_find(&run_of(r, s)->map, one->least, one->greatest, &one->rows);
+	one->found = true;
+	return one;
 }
 
 /* Calls `each` for all rows of a segment that are looked up. */
@@ -88,6 +91,11 @@ static void find_rows(struct running *r, uint32_t s,
 	const uint32_t covered = r->p->covered;
 	struct rql_index_range ranges[RQL_INDEX_COLUMNS_MOST];
 	const uint32_t look_ups = rql_index_look_ups(r->tests, NULL, covered, r->p->tuple);
+	if (r->singles) {
+		const struct single *one = find_single(r, s);
+		each(r, segment->first_block, one->rows, one->count);
+		return;
+	}
 	for (uint32_t i = 0; i < look_ups; i++) {
 		const uint32_t *rows = NULL;
 		rql_index_sought(r->tests, NULL, covered, r->p->tuple, i, ranges);
@@ -141,12 +149,7 @@ static rql_status find_blocks(struct running *r, uint32_t s, struct rql_error *e
 		return rql_error_set(err, RQL_ERROR_INTERRUPTED, "INTERRUPT Error: Interrupted!");
 	rql_status status = r->runs[s] ? RQL_OK : make_run(r, s, &why);
 	if (status == RQL_OK) {
-		if (r->singles) {
-			find_single(r, s);
-			mark_blocks(r, segment->first_block, r->singles[s].rows, r->singles[s].count);
-		} else {
-			find_rows(r, s, mark_blocks);
-		}
+		find_rows(r, s, mark_blocks);
 		if (r->found > r->most)
 			return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "the value has more rows than the plan is for");
 	} else if (status == RQL_ERROR_LIMIT || status == RQL_ERROR_MEMORY) {
@@ -185,9 +188,7 @@ static void set_bits(struct running *r)
 	const struct rql_store_snapshot *snapshot = r->p->snapshot;
 	for (uint32_t s = 0; s < snapshot->segment_count; s++) {
 		const struct rql_store_segment *segment = &snapshot->segments[s];
-		if (r->runs[s] && r->singles)
-			mark_rows(r, segment->first_block, r->singles[s].rows, r->singles[s].count);
-		else if (r->runs[s])
+		if (r->runs[s])
 			find_rows(r, s, mark_rows);
 		else
 			memset(bits_of(r, segment->first_block), 0xff, segment->blocks * WORDS * sizeof(uint64_t));

@@ -14,14 +14,10 @@
 #include "primitive/shaders/slots.glsl"
 #include "primitive/shaders/ordered.glsl"
 layout(push_constant, scalar) uniform rql_push { rql_group_by_args args; };
+#include "primitive/shaders/special.glsl"
 #include "primitive/shaders/group_by_table.glsl"
 #define ROWS 4u
 #define ALL_ROWS ((1u << ROWS) - 1u)
-#define ANY_FLAGS 0xffffffffu
-// Of a kernel that is made for one shape of request (RQL_SPECIAL_ROWS): args.flags, and all columns' flags, if they are
-// the same.
-layout(constant_id = 6) const uint ROW_FLAGS = ANY_FLAGS;
-layout(constant_id = 7) const uint COLUMN_FLAGS = ANY_FLAGS;
 #include "primitive/shaders/group_by_places.glsl"
 #include "primitive/shaders/group_by_find.glsl"
 shared uint stopped, given_up; // before rows are added, and while they are
@@ -80,11 +76,6 @@ void clear(bool groups_too)
 		given_up = 0u;
 	}
 	barrier();
-}
-
-uint row_flags()
-{
-	return ROW_FLAGS != ANY_FLAGS ? ROW_FLAGS : args.flags;
 }
 
 VALUE value_of(uint narrow, uint flags)

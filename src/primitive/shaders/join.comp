@@ -10,27 +10,18 @@
 #include "primitive/relation_kernels.h"
 #include "primitive/shaders/relation.glsl"
 layout(push_constant, scalar) uniform rql_push { rql_join_args args; };
+#include "primitive/shaders/special.glsl"
 #include "primitive/shaders/join_write.glsl"
-#define ANY_FLAGS 0xffffffffu
 layout(constant_id = 2) const uint SLOTS = 2560u;  // rows of a table
 layout(constant_id = 3) const uint BUCKETS = 2048u; // a power of two, a multiple of the threads or less
 layout(constant_id = 4) const uint STAGED = 0u;     // build columns, all of 32 bits, that lie in the table; 0: rows' numbers; 3: nothing
 layout(constant_id = 5) const uint WORDS = 2560u;   // SLOTS times the words of a row beside its key
-// Of a kernel that is made for one shape of request (RQL_SPECIAL_ROWS): args.flags, and all columns' flags, if they are
-// the same.
-layout(constant_id = 6) const uint ROW_FLAGS = ANY_FLAGS;
-layout(constant_id = 7) const uint COLUMN_FLAGS = ANY_FLAGS;
 #define HELD RQL_JOIN_HELD_MOST
 #define MISS 0xffffu
 #define MARKED 0xfff0u // and a mark: a row with that, without a match
 shared uint ends[BUCKETS + 1u]; // bucket b is [ends[b], ends[b + 1]) once the table is full
 shared KEY keys[SLOTS];
 shared uint words[WORDS];
-
-uint row_flags()
-{
-	return ROW_FLAGS != ANY_FLAGS ? ROW_FLAGS : args.flags;
-}
 
 #if TESTED
 bool notes(uint what)
