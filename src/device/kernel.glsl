@@ -2,6 +2,8 @@
 //
 // Loop counters: 32 bits where they suffice. NVIDIA's compiler (580.159) computed `first - 1` without its carry where a
 // loop's 64-bit counter begins at `first` and its body uses `counter - 1` (cube_rt_runs.comp).
+// RQL_SUBGROUP_BEFORE, never subgroupExclusiveAdd: the same compiler's was wrong in some lanes where the sums are of a few
+// conditions (group_by_small.comp: places that two threads took). The inclusive sum was right there.
 #ifndef RQL_KERNEL_GLSL
 #define RQL_KERNEL_GLSL
 #define RQL_GLSL 1
@@ -13,6 +15,8 @@
 #extension GL_EXT_buffer_reference_uvec2 : require
 #extension GL_EXT_scalar_block_layout : require
 #extension GL_EXT_control_flow_attributes : enable
+
+#define RQL_SUBGROUP_BEFORE(value) (subgroupInclusiveAdd(value) - (value))
 
 #ifdef RQL_COMPUTE
 // Large numbers of workgroups are laid out in two dimensions (work.h, rql_record_dispatch).

@@ -1,6 +1,7 @@
 /* Group-by on a GPU over any number of groups: as many partitions as it takes for a partition's groups to fit a table in
  * shared memory (none for few groups), then a workgroup aggregates each. Large partitions are cut into pieces, and the
- * whole input is one such partition when there is no other; pieces meet in a table in device memory.
+ * whole input is one such partition when there is no other; pieces meet in a table in device memory. Where many rows are
+ * of a group of their own, partitions are of so few rows that a workgroup brings them into order (group_by_small.comp).
  * Floor: keys and values read once; each pass of partitioning adds 2 (keys 3) reads and writes. */
 #include "primitive/relation_internal.h"
 
@@ -10,16 +11,25 @@
 #define PIECES 512u /* of the input: each merges its groups */
 #define PIECE_LOG2_LEAST 13u
 #define PARTS_LEAST 6u /* log2: fewer partitions cost the same */
+/* Rows to a group, up to which partitions are of few rows; threads of each, which have RQL_GROUP_SMALL_ROWS at most, and
+ * so many on average at most: sizes vary with the square root of their mean; and buckets of each thread. Small workgroups
+ * wait less at their barriers: on an H100 512 threads took twice as long as 256. */
+#define SMALL_SHARE 8u
+#define SMALL_THREADS 256u
+#define SMALL_ROWS 4u
+#define SMALL_BUCKETS 8u
 #define SPILL_LEAST UINT64_C(8192)
 #define SPILL_MOST (UINT64_C(1) << 20) /* unless asked for */
 
 struct group_by_plan {
 	uint32_t bits, threads, slots, copies, piece_log2, value_bits;
+	uint32_t small_threads; /* of group_by_small.comp; 0: it does not run */
 	bool extremes; /* some column has accumulators of least and greatest values, or of real sums, which lie there */
 	uint64_t table_slots;
 	/* offsets in temp */
 	uint64_t columns_table, starts, keys, columns[RQL_RELATION_COLUMNS]; /* columns: those that share values share it */
 	uint64_t table_keys, table_words, part_temp, bytes;
+	uint64_t work, large, large_groups; /* of the partitions that group_by_small.comp leaves */
 };
 
 /* Shared memory of a table, as group_by_find.glsl and group_by_places.glsl lay it out: a key a slot, and for each copy a
@@ -85,11 +95,30 @@ static void choose_parts(const struct rql_group_by *group, uint64_t guess, struc
 	plan->bits = 2 * RQL_PARTITION_PASS_BITS;
 }
 
+static void choose_small(const struct rql_group_by *group, uint64_t guess, struct group_by_plan *plan)
+{
+	const struct rql_device *device = group->keys.buffer->device;
+	const struct rql_relation_tuning *t = &group->tuning;
+	const uint32_t row_bytes = (group->key_bits + plan->value_bits) / 8;
+	if (!plan->bits || guess < group->count / SMALL_SHARE || group->batches || t->bits || t->slots || t->threads)
+		return;
+	uint32_t threads = rql_relation_threads(device, SMALL_THREADS);
+	while (threads * RQL_GROUP_SMALL_ROWS * (row_bytes + 4) > rql_relation_shared(device, threads))
+		threads /= 2;
+	const uint32_t bits = rql_log2_up(rql_div_up(group->count, threads * SMALL_ROWS));
+	if (bits > 2 * RQL_PARTITION_PASS_BITS)
+		return;
+	plan->small_threads = threads;
+	plan->bits = bits < PARTS_LEAST ? PARTS_LEAST : bits;
+	take_size(group, sizes[LARGE_TABLE].slots, sizes[LARGE_TABLE].threads, plan);
+}
+
 static void choose_sizes(const struct rql_group_by *group, struct group_by_plan *plan)
 {
 	const struct rql_relation_tuning *t = &group->tuning;
 	uint64_t guess = group->guess < group->count ? group->guess : group->count;
 	choose_parts(group, guess, plan);
+	choose_small(group, guess, plan);
 	if (t->slots)
 		take_size(group, t->slots, t->threads ? t->threads : plan->threads, plan);
 	if (t->bits)
@@ -101,6 +130,9 @@ static void choose_sizes(const struct rql_group_by *group, struct group_by_plan 
 		choose_copies(group, guess, plan);
 	uint32_t piece = rql_log2_up(rql_div_up(group->count, PIECES));
 	plan->piece_log2 = t->piece_log2 ? t->piece_log2 : piece < PIECE_LOG2_LEAST ? PIECE_LOG2_LEAST : piece;
+	/* Partitions that are cut are none of few rows. */
+	while (UINT32_C(1) << plan->piece_log2 < plan->small_threads * RQL_GROUP_SMALL_ROWS)
+		plan->piece_log2++;
 	uint64_t spill = guess * 2 < SPILL_LEAST ? SPILL_LEAST : guess * 2 > SPILL_MOST ? SPILL_MOST : guess * 2;
 	spill = group->spill > spill ? group->spill : spill;
 	plan->table_slots = UINT64_C(1) << rql_log2_up(spill < UINT64_C(1) << 31 ? spill : UINT64_C(1) << 31);
@@ -156,10 +188,13 @@ static struct group_by_plan plan_of(const struct rql_group_by *group)
 	choose_sizes(group, &plan);
 	uint64_t at = 0;
 	plan.columns_table = rql_temp_take(&at, RQL_TABLE_WORDS * 8);
+	plan.work = plan.columns_table + group->column_count * RQL_GROUP_COLUMN_WORDS * 8;
+	plan.large_groups = rql_temp_take(&at, 3 * 4);
 	plan.table_keys = rql_temp_take(&at, (plan.table_slots + 1) * group->key_bits / 8);
 	plan.table_words = rql_temp_take(&at, (plan.table_slots + 1) * (1 + RQL_MERGE_WORDS * group->column_count) * 8);
 	if (plan.bits) {
 		plan.starts = rql_temp_take(&at, ((UINT64_C(1) << plan.bits) + 1) * 4);
+		plan.large = plan.small_threads ? rql_temp_take(&at, (UINT64_C(1) << plan.bits) * 4) : 0;
 		const bool paired = is_paired(group, &plan);
 		plan.keys = rql_temp_take(&at, group->count * (paired ? 8 : group->key_bits / 8));
 		for (uint32_t i = 0; i < group->column_count; i++) {
@@ -262,6 +297,13 @@ static uint32_t common_flags(const struct rql_group_by *group, const struct grou
 	return (uint32_t)flags;
 }
 
+/* As group_by_table.glsl has it. */
+static uint64_t cut_pieces(const struct rql_group_by *group, const struct group_by_plan *plan)
+{
+	return (group->count >> plan->piece_log2) + 1;
+}
+
+/* What kernels find in device memory of the columns, and then of their work. */
 static rql_status record_columns(struct rql_commands *c, const struct rql_group_by *group,
                                  const struct group_by_plan *plan, struct rql_error *err)
 {
@@ -278,6 +320,7 @@ static rql_status record_columns(struct rql_commands *c, const struct rql_group_
 		words[4] = rql_span_address(&column->max);
 		table.count += RQL_GROUP_COLUMN_WORDS;
 	}
+	table.words[table.count++] = cut_pieces(group, plan);
 	return rql_record_words(c, &table, &to, err);
 }
 
@@ -308,6 +351,8 @@ static struct rql_group_by_args args_of(const struct rql_group_by *group, const 
 		.capacity = group->capacity,
 		.table_keys = temp + plan->table_keys,
 		.table_words = temp + plan->table_words,
+		.work = plan->small_threads ? temp + plan->work : 0,
+		.large = plan->small_threads ? temp + plan->large : 0,
 		.count = (uint32_t)group->count,
 		.column_count = group->column_count,
 		.slots = (uint32_t)plan->table_slots,
@@ -343,26 +388,63 @@ static bool has_reals(const struct rql_group_by *group)
 	return some;
 }
 
+/* Kernels of one kind are in this order. */
+static enum rql_relation_kernel kernel_of(const struct rql_group_by *group, const struct group_by_plan *plan,
+                                          enum rql_relation_kernel narrow, enum rql_relation_kernel wide)
+{
+	const enum rql_relation_kernel first = group->key_bits == 64 ? wide : narrow;
+	return first + (enum rql_relation_kernel)((plan->value_bits == 64) + has_reals(group));
+}
+
+/* Constants 6 and 7. */
+static void make_special(const struct rql_group_by *group, const struct group_by_plan *plan, uint32_t flags,
+                         uint32_t constants[8])
+{
+	const bool special = rql_relation_is_special(group->count, &group->tuning);
+	constants[6] = special ? flags : UINT32_MAX;
+	constants[7] = special ? common_flags(group, plan) : UINT32_MAX;
+}
+
+static rql_status record_small(struct rql_commands *c, const struct rql_group_by *group,
+                               const struct group_by_plan *plan, struct rql_error *err)
+{
+	struct rql_device *device = group->keys.buffer->device;
+	const struct rql_group_by_args args = args_of(group, plan);
+	const struct rql_pipeline *small;
+	uint32_t constants[8] = {plan->small_threads, 0, plan->small_threads * SMALL_BUCKETS,
+	                         plan->small_threads * RQL_GROUP_SMALL_ROWS};
+	make_special(group, plan, args.flags, constants);
+	RQL_TRY(rql_relation_pipeline(device, kernel_of(group, plan, RQL_RELATION_GROUP_BY_SMALL_32_32,
+	                                                RQL_RELATION_GROUP_BY_SMALL_64_32),
+	                              constants, 8, &small, err));
+	struct rql_uses uses = {.count = 0};
+	add_uses(group, &uses);
+	rql_record_dispatch(c, "group_by.small", small, &args, args.parts, uses.use, uses.count);
+	return rql_record_indirect(c, rql_span_at(&group->temp, plan->work), 1, rql_span_at(&group->temp, plan->large_groups),
+	                           err);
+}
+
 static rql_status record_groups(struct rql_commands *c, const struct rql_group_by *group,
                                 const struct group_by_plan *plan, struct rql_error *err)
 {
 	struct rql_device *device = group->keys.buffer->device;
-	struct rql_group_by_args args = args_of(group, plan);
+	const struct rql_group_by_args args = args_of(group, plan);
 	const struct rql_pipeline *groups;
 	uint32_t places = (plan->slots + 1) * plan->copies;
-	uint32_t constants[] = {plan->threads, 0, plan->slots, places, plan->extremes ? places : 1,
-	                        plan->slots / plan->threads + 1, UINT32_MAX, UINT32_MAX};
-	if (rql_relation_is_special(group->count, &group->tuning)) {
-		constants[6] = args.flags;
-		constants[7] = common_flags(group, plan);
-	}
-	enum rql_relation_kernel kernel = group->key_bits == 64 ? RQL_RELATION_GROUP_BY_64_32 : RQL_RELATION_GROUP_BY_32_32;
-	kernel += (enum rql_relation_kernel)((plan->value_bits == 64) + has_reals(group));
-	RQL_TRY(rql_relation_pipeline(device, kernel, constants, 8, &groups, err));
+	uint32_t constants[8] = {plan->threads, 0, plan->slots, places, plan->extremes ? places : 1,
+	                         plan->slots / plan->threads + 1};
+	make_special(group, plan, args.flags, constants);
+	RQL_TRY(rql_relation_pipeline(device, kernel_of(group, plan, RQL_RELATION_GROUP_BY_32_32, RQL_RELATION_GROUP_BY_64_32),
+	                              constants, 8, &groups, err));
 	struct rql_uses uses = {.count = 0};
 	add_uses(group, &uses);
-	uint64_t pieces = (group->count >> plan->piece_log2) + 1;
-	rql_record_dispatch(c, "group_by.groups", groups, &args, args.parts + pieces, uses.use, uses.count);
+	if (!plan->small_threads) {
+		rql_record_dispatch(c, "group_by.groups", groups, &args, args.parts + cut_pieces(group, plan), uses.use, uses.count);
+		return RQL_OK;
+	}
+	RQL_TRY(record_small(c, group, plan, err));
+	rql_record_dispatch_indirect(c, "group_by.groups", groups, &args, group->temp.buffer,
+	                             group->temp.offset + plan->large_groups, uses.use, uses.count);
 	return RQL_OK;
 }
 

@@ -1,6 +1,7 @@
-/* Radix partition on a GPU, the most significant digit first, in one or two passes: count, a prefix sum, scatter. The
- * second pass cuts its tiles at the borders of the first one's partitions, so that no list of tiles is made.
- * Floor of a pass over n rows of b bytes with keys of k: n * (k + 2 * b) bytes. */
+/* Radix partition on a GPU, the most significant digit first, in one or two passes: count, a prefix sum, scatter. Rows of
+ * two passes are counted once, by the last partitions, while shared memory has room for so many counters. The second pass
+ * cuts its tiles at the borders of the first one's partitions, so that no list of tiles is made.
+ * Floor over n rows of b bytes with keys of k: n * (k + 2 * b * passes) bytes. */
 #include "primitive/relation_internal.h"
 
 #define CHUNK_GROUPS 2048u /* workgroups that count: each adds up its counters once */
@@ -11,18 +12,25 @@
 #define SHORT_BITS 6u
 #define SHORT_BITS_PAIRED 8u
 
+/* Both passes are counted at once by so many workgroups to a chunk at most, of this size each, and of so many rows for each
+ * counter, which it adds up once. */
+#define BOTH_GROUPS 2u
+#define BOTH_THREADS 1024u
+#define BOTH_ROWS 16u
+
 struct partition_plan {
 	uint32_t passes, bits[2];
+	uint32_t both_groups, both_words, both_chunk; /* of partition_count_both.comp; 0: each pass counts */
 	uint32_t threads, tile, chunk;  /* of a workgroup that scatters, and its rows; rows of one that counts */
 	uint64_t parts[2];              /* after each pass */
 	/* offsets in temp */
 	uint64_t keys, columns[RQL_RELATION_COLUMNS]; /* between the passes */
-	uint64_t starts, counts[2], tables[2], scan_temp, bytes;
+	uint64_t starts, counts[2], taken[2], counters_end, tables[2], scan_temp, bytes;
 };
 
 static struct rql_span starts_of(const struct rql_partition *p, const struct partition_plan *plan, uint32_t pass)
 {
-	return pass + 1 == plan->passes ? p->starts : rql_span_at(&p->temp, plan->starts);
+	return pass + 1 == plan->passes || plan->both_groups ? p->starts : rql_span_at(&p->temp, plan->starts);
 }
 
 static struct rql_prefix_sum prefix_of(const struct rql_partition *p, const struct partition_plan *plan, uint32_t pass)
@@ -65,6 +73,20 @@ static void choose_tile(const struct rql_partition *p, struct partition_plan *pl
 	plan->chunk = (uint32_t)(each ? each : 1) * plan->tile;
 }
 
+static void choose_both(const struct rql_partition *p, struct partition_plan *plan)
+{
+	const struct rql_device *device = p->keys.buffer->device;
+	const uint32_t threads = rql_relation_threads(device, BOTH_THREADS), digits = 1u << p->bits;
+	uint32_t words = digits / 2;
+	while (words * 4 > rql_relation_shared(device, threads))
+		words /= 2;
+	if (digits / 2 / words > BOTH_GROUPS)
+		return;
+	plan->both_words = words;
+	plan->both_groups = digits / 2 / words;
+	plan->both_chunk = BOTH_ROWS * digits;
+}
+
 static struct partition_plan plan_of(const struct rql_partition *p)
 {
 	struct partition_plan plan = {.passes = !p->bits ? 0 : p->bits <= RQL_PARTITION_PASS_BITS ? 1 : 2};
@@ -73,11 +95,16 @@ static struct partition_plan plan_of(const struct rql_partition *p)
 	plan.parts[0] = UINT64_C(1) << plan.bits[0];
 	plan.parts[1] = UINT64_C(1) << p->bits;
 	choose_tile(p, &plan);
+	if (plan.passes == 2)
+		choose_both(p, &plan);
 	uint64_t at = 0;
 	for (uint32_t pass = 0; pass < plan.passes; pass++) {
 		plan.counts[pass] = rql_temp_take(&at, (plan.parts[pass] + 1) * 4);
-		plan.tables[pass] = rql_temp_take(&at, p->column_count * RQL_COLUMN_WORDS * 8);
+		plan.taken[pass] = rql_temp_take(&at, plan.parts[pass] * 4);
 	}
+	plan.counters_end = at;
+	for (uint32_t pass = 0; pass < plan.passes; pass++)
+		plan.tables[pass] = rql_temp_take(&at, p->column_count * RQL_COLUMN_WORDS * 8);
 	if (plan.passes == 2) {
 		plan.starts = rql_temp_take(&at, (plan.parts[0] + 1) * 4);
 		plan.keys = rql_temp_take(&at, p->count * key_bytes(p));
@@ -175,7 +202,8 @@ static rql_status record_table(struct rql_commands *c, const struct rql_partitio
 static struct rql_partition_args args_of(const struct rql_partition *p, const struct partition_plan *plan,
                                          const struct partition_move *move, uint32_t pass)
 {
-	struct rql_span starts = starts_of(p, plan, pass), parents = rql_span_at(&p->temp, plan->starts);
+	const struct rql_span starts = starts_of(p, plan, pass), parents = starts_of(p, plan, 0);
+	const uint32_t apart_log2 = plan->both_groups ? plan->bits[1] : 0;
 	struct rql_partition_args args = {
 		.keys_in = rql_span_address(&move->keys_in),
 		.keys_out = rql_span_address(&move->keys_out),
@@ -196,7 +224,9 @@ static struct rql_partition_args args_of(const struct rql_partition *p, const st
 	if (pass) {
 		args.parents = rql_span_address(&parents);
 		args.parent_count = (uint32_t)plan->parts[0];
+		args.parents_log2 = apart_log2;
 	} else {
+		args.starts_log2 = apart_log2;
 		args.found = rql_span_address(&p->found);
 		args.valid = rql_span_address(&p->valid);
 		args.null_key = p->null_key;
@@ -213,33 +243,75 @@ static uint32_t shape_of(const struct rql_partition *p, uint32_t pass)
 	return shape;
 }
 
-static rql_status record_pass(struct rql_commands *c, const struct rql_partition *p, const struct partition_plan *plan,
-                              uint32_t pass, struct rql_error *err)
+static void add_uses(const struct rql_partition *p, const struct partition_move *move, struct rql_uses *uses)
+{
+	rql_uses_add(uses, &p->temp, RQL_READ_WRITE);
+	rql_uses_add(uses, &move->keys_in, RQL_READ);
+	rql_uses_add(uses, &p->found, RQL_READ);
+	rql_uses_add(uses, &p->valid, RQL_READ);
+}
+
+/* How many rows each partition has after a pass, and where they begin. */
+static rql_status record_count(struct rql_commands *c, const struct rql_partition *p, const struct partition_plan *plan,
+                               uint32_t pass, struct rql_error *err)
 {
 	struct rql_device *device = p->keys.buffer->device;
-	struct partition_move move = move_of(p, plan, pass);
+	const struct partition_move move = move_of(p, plan, pass);
 	struct rql_partition_args args = args_of(p, plan, &move, pass);
-	struct rql_prefix_sum prefix = prefix_of(p, plan, pass);
-	bool wide = p->key_bits == 64;
-	uint32_t count_constants[] = {rql_relation_threads(device, 512), 0};
-	uint32_t constants[] = {plan->threads, 0, digits_of(plan->bits[0]), plan->tile, shape_of(p, pass)};
-	enum rql_relation_kernel scatter_kernel = p->paired ? RQL_RELATION_PARTITION_SCATTER_PAIRS
-	                                          : wide    ? RQL_RELATION_PARTITION_SCATTER_64
-	                                                    : RQL_RELATION_PARTITION_SCATTER_32;
-	const struct rql_pipeline *count, *scatter;
-	RQL_TRY(rql_relation_pipeline(device, wide ? RQL_RELATION_PARTITION_COUNT_64 : RQL_RELATION_PARTITION_COUNT_32,
-	                              count_constants, 2, &count, err));
-	RQL_TRY(rql_relation_pipeline(device, scatter_kernel, constants, 5, &scatter, err));
-	RQL_TRY(record_table(c, p, &move, plan->tables[pass], err));
-	rql_record_fill(c, p->temp.buffer, p->temp.offset + plan->counts[pass], (plan->parts[pass] + 1) * 4, 0);
+	const struct rql_prefix_sum prefix = prefix_of(p, plan, pass);
+	const bool wide = p->key_bits == 64;
+	uint32_t constants[] = {rql_relation_threads(device, 512), 0};
+	const struct rql_pipeline *count;
 	struct rql_uses uses = {.count = 0};
-	rql_uses_add(&uses, &p->temp, RQL_READ_WRITE);
-	rql_uses_add(&uses, &move.keys_in, RQL_READ);
-	rql_uses_add(&uses, &p->found, RQL_READ);
-	rql_uses_add(&uses, &p->valid, RQL_READ);
+	RQL_TRY(rql_relation_pipeline(device, wide ? RQL_RELATION_PARTITION_COUNT_64 : RQL_RELATION_PARTITION_COUNT_32,
+	                              constants, 2, &count, err));
+	add_uses(p, &move, &uses);
 	rql_record_dispatch(c, "partition.count", count, &args, rql_div_up(p->count, plan->chunk), uses.use, uses.count);
-	RQL_TRY(rql_record_prefix_sum(c, &prefix, err));
+	return rql_record_prefix_sum(c, &prefix, err);
+}
+
+/* The same of both passes at once: the last partitions of a first one follow each other. */
+static rql_status record_count_both(struct rql_commands *c, const struct rql_partition *p, const struct partition_plan *plan,
+                                    struct rql_error *err)
+{
+	struct rql_device *device = p->keys.buffer->device;
+	const struct partition_move move = move_of(p, plan, 0);
+	struct rql_partition_args args = args_of(p, plan, &move, 0);
+	const struct rql_prefix_sum prefix = prefix_of(p, plan, 1);
+	const bool wide = p->key_bits == 64;
+	uint32_t constants[] = {rql_relation_threads(device, BOTH_THREADS), 0, plan->both_words};
+	const struct rql_pipeline *count;
+	struct rql_uses uses = {.count = 0};
+	RQL_TRY(rql_relation_pipeline(device,
+	                              wide ? RQL_RELATION_PARTITION_COUNT_BOTH_64 : RQL_RELATION_PARTITION_COUNT_BOTH_32,
+	                              constants, 3, &count, err));
+	args.counts = rql_span_address(&p->temp) + plan->counts[1];
+	args.bits = p->bits;
+	args.shift -= plan->bits[1];
+	args.parent_count = plan->both_groups;
+	args.chunk = plan->both_chunk;
+	add_uses(p, &move, &uses);
+	rql_record_dispatch(c, "partition.count", count, &args, rql_div_up(p->count, args.chunk) * plan->both_groups, uses.use,
+	                    uses.count);
+	return rql_record_prefix_sum(c, &prefix, err);
+}
+
+static rql_status record_scatter(struct rql_commands *c, const struct rql_partition *p, const struct partition_plan *plan,
+                                 uint32_t pass, struct rql_error *err)
+{
+	struct rql_device *device = p->keys.buffer->device;
+	const struct partition_move move = move_of(p, plan, pass);
+	struct rql_partition_args args = args_of(p, plan, &move, pass);
+	uint32_t constants[] = {plan->threads, 0, digits_of(plan->bits[0]), plan->tile, shape_of(p, pass)};
+	const enum rql_relation_kernel kernel = p->paired            ? RQL_RELATION_PARTITION_SCATTER_PAIRS
+	                                        : p->key_bits == 64 ? RQL_RELATION_PARTITION_SCATTER_64
+	                                                            : RQL_RELATION_PARTITION_SCATTER_32;
+	const struct rql_pipeline *scatter;
+	struct rql_uses uses = {.count = 0};
+	RQL_TRY(rql_relation_pipeline(device, kernel, constants, 5, &scatter, err));
+	args.counts = rql_span_address(&p->temp) + plan->taken[pass];
 	args.chunk = plan->tile;
+	add_uses(p, &move, &uses);
 	rql_uses_add(&uses, &p->starts, RQL_READ);
 	rql_uses_add(&uses, &move.keys_out, RQL_WRITE);
 	rql_uses_add(&uses, &p->undo, RQL_WRITE);
@@ -254,9 +326,20 @@ static rql_status record_pass(struct rql_commands *c, const struct rql_partition
 rql_status rql_record_partition(struct rql_commands *c, const struct rql_partition *partition, struct rql_error *err)
 {
 	RQL_TRY(check(partition, err));
-	struct partition_plan plan = plan_of(partition);
-	for (uint32_t pass = 0; pass < plan.passes; pass++)
-		RQL_TRY(record_pass(c, partition, &plan, pass, err));
+	const struct partition_plan plan = plan_of(partition);
+	const uint64_t counters = plan.counts[0];
+	rql_record_fill(c, partition->temp.buffer, partition->temp.offset + counters, plan.counters_end - counters, 0);
+	for (uint32_t pass = 0; pass < plan.passes; pass++) {
+		const struct partition_move move = move_of(partition, &plan, pass);
+		RQL_TRY(record_table(c, partition, &move, plan.tables[pass], err));
+	}
+	if (plan.both_groups)
+		RQL_TRY(record_count_both(c, partition, &plan, err));
+	for (uint32_t pass = 0; pass < plan.passes; pass++) {
+		if (!plan.both_groups)
+			RQL_TRY(record_count(c, partition, &plan, pass, err));
+		RQL_TRY(record_scatter(c, partition, &plan, pass, err));
+	}
 	return RQL_OK;
 }
 

@@ -14,6 +14,8 @@
 	X(WORDS_WRITE, words_write, poke)                                                                                  \
 	X(PARTITION_COUNT_32, partition_count_32, partition)                                                               \
 	X(PARTITION_COUNT_64, partition_count_64, partition)                                                               \
+	X(PARTITION_COUNT_BOTH_32, partition_count_both_32, partition)                                                     \
+	X(PARTITION_COUNT_BOTH_64, partition_count_both_64, partition)                                                     \
 	X(PARTITION_SCATTER_32, partition_scatter_32, partition)                                                           \
 	X(PARTITION_SCATTER_64, partition_scatter_64, partition)                                                           \
 	X(PARTITION_SCATTER_PAIRS, partition_scatter_pairs, partition)                                                     \
@@ -41,6 +43,12 @@
 	X(GROUP_BY_64_32, group_by_64_32, group_by)                                                                        \
 	X(GROUP_BY_64_64, group_by_64_64, group_by)                                                                        \
 	X(GROUP_BY_64_REAL, group_by_64_real, group_by)                                                                    \
+	X(GROUP_BY_SMALL_32_32, group_by_small_32_32, group_by)                                                            \
+	X(GROUP_BY_SMALL_32_64, group_by_small_32_64, group_by)                                                            \
+	X(GROUP_BY_SMALL_32_REAL, group_by_small_32_real, group_by)                                                        \
+	X(GROUP_BY_SMALL_64_32, group_by_small_64_32, group_by)                                                            \
+	X(GROUP_BY_SMALL_64_64, group_by_small_64_64, group_by)                                                            \
+	X(GROUP_BY_SMALL_64_REAL, group_by_small_64_real, group_by)                                                        \
 	X(GROUP_BY_MERGE_32, group_by_merge_32, group_by)                                                                  \
 	X(GROUP_BY_MERGE_64, group_by_merge_64, group_by)
 

@@ -51,19 +51,23 @@ RQL_KERNEL_STRUCT_SIZE(rql_exchange_args, 32);
 #define RQL_PARTITION_WIDE 2u
 #define RQL_PARTITION_PAIRS_IN 4u
 #define RQL_PARTITION_ITEMS 8u /* rows of a thread: of a tile that has them times its workgroup's size */
-/* partition_count.comp, partition_scatter.comp. Digit: (hash >> shift) & (2^bits - 1); by a range of keys
- * min((key - base) >> shift, 2^bits - 1), and 0 below base. */
+/* partition_count.comp, partition_count_both.comp, partition_scatter.comp. Digit: (hash >> shift) & (2^bits - 1); by a range
+ * of keys min((key - base) >> shift, 2^bits - 1), and 0 below base. */
 struct rql_partition_args {
 	uint64_t keys_in, keys_out, columns;
-	uint64_t counts, starts; /* uint32_t[parents << bits], + 1 in starts */
-	uint64_t parents;        /* uint32_t[parent_count + 1]: rows of each lie together; 0: one, all rows */
+	uint64_t counts;  /* uint32_t[parents << bits]: rows; of those that scatter: places that are taken, 0 at first */
+	uint64_t starts;  /* uint32_t[(parents << bits) + 1], 1 << starts_log2 words apart */
+	uint64_t parents; /* uint32_t[parent_count + 1], 1 << parents_log2 apart: rows of each lie together; 0: one, all rows */
 	uint64_t found, valid;   /* without parents: uint64_t, a bitmap */
 	uint64_t null_key, count;
 	uint64_t base, undo; /* undo: RQL_UNDO_WORDS of each tile, to take its rows back; 0: none */
-	uint32_t flags, shift, bits, parent_count, column_count;
+	uint32_t flags, shift, bits;
+	uint32_t parent_count; /* of partition_count_both.comp: workgroups to a chunk */
+	uint32_t column_count;
 	uint32_t chunk; /* rows of a workgroup */
+	uint32_t starts_log2, parents_log2;
 };
-RQL_KERNEL_STRUCT_SIZE(rql_partition_args, 120);
+RQL_KERNEL_STRUCT_SIZE(rql_partition_args, 128);
 
 /* What a tile of a partition leaves for its way back: of each digit, and of all behind them, where it begins in the
  * tile and what is added to a place in the tile to get one in the partitions (modulo 2^32); then each row's place in
@@ -151,17 +155,21 @@ RQL_KERNEL_STRUCT_SIZE(rql_join_rest_args, 88);
 /* The table that pieces merge in: `slots` + 1 keys (the last is of the key that marks an empty one), then words of 64
  * bits, each an array over them: rows, and for each column sum low, sum high, least, greatest. */
 #define RQL_MERGE_WORDS 4u
-/* group_by.comp, group_by_merge.comp. control: uint64_t[2]: groups, rows that found no place. */
+#define RQL_GROUP_SMALL_ROWS 5u /* of a thread of group_by_small.comp, at most */
+/* group_by.comp, group_by_small.comp, group_by_merge.comp. control: uint64_t[2]: groups, rows that found no place. */
 struct rql_group_by_args {
 	uint64_t keys, columns, starts, found;
 	uint64_t control, keys_out, counts_out, capacity;
 	uint64_t table_keys, table_words;
+	/* What group_by_small.comp leaves. work: uint64_t, at first the pieces that large partitions may be cut into; and 1 of
+	 * each partition, large, uint32_t. 0: it has not run. */
+	uint64_t work, large;
 	uint32_t count, column_count;
 	uint32_t slots; /* of the table, a power of two */
 	uint32_t parts, piece_log2;
 	uint32_t copies; /* of a workgroup's accumulators, a power of two */
 	uint32_t flags, unused;
 };
-RQL_KERNEL_STRUCT_SIZE(rql_group_by_args, 112);
+RQL_KERNEL_STRUCT_SIZE(rql_group_by_args, 128);
 
 #endif

@@ -816,6 +816,9 @@ static void test_groups_skew(void **state)
 	check_groups(special);
 	special.tuning.bits = 5;
 	check_groups(special);
+	special.tuning.bits = 0;
+	special.distinct = special.guess = 6000; /* partitions of few rows */
+	check_groups(special);
 	k.tuning = (struct rql_relation_tuning){0};
 	k.pattern = UNIFORM;
 	k.guess = 1; /* found out by what finds no place */

@@ -16,6 +16,7 @@
 layout(push_constant, scalar) uniform rql_push { rql_group_by_args args; };
 #include "primitive/shaders/special.glsl"
 #include "primitive/shaders/group_by_table.glsl"
+#include "primitive/shaders/group_by_values.glsl"
 #define ROWS 4u
 #define ALL_ROWS ((1u << ROWS) - 1u)
 #include "primitive/shaders/group_by_places.glsl"
@@ -26,11 +27,6 @@ shared uint64_t base;
 struct piece_rows {
 	uint first, end;
 	bool whole; // all rows of a partition
-};
-
-struct column_words {
-	uint index, flags;
-	uint64_t from;
 };
 
 // One row that has no group here, into the device's table; rows: 1 if it is to be counted.
@@ -76,43 +72,6 @@ void clear(bool groups_too)
 		given_up = 0u;
 	}
 	barrier();
-}
-
-VALUE value_of(uint narrow, uint flags)
-{
-	VALUE value = narrow;
-#if VALUE_BITS == 64
-	value = (flags & RQL_GROUP_SIGNED) != 0u ? uint64_t(int64_t(int(narrow))) : value;
-#endif
-	return (flags & RQL_GROUP_PRESENT) != 0u ? min(value, VALUE(1)) : value;
-}
-
-VALUE value_at(uint64_t from, uint flags, uint row)
-{
-	if (from == 0ul)
-		return VALUE(0);
-#if VALUE_BITS == 64
-	if ((flags & RQL_COLUMN_WIDE) != 0u) {
-		uint64_t value = RQL_U64(from, row);
-		return (flags & RQL_GROUP_PRESENT) != 0u ? min(value, 1ul) : value;
-	}
-#endif
-	return value_of(RQL_U32(from, row << ((flags & RQL_COLUMN_PAIRED) != 0u ? 1u : 0u)), flags);
-}
-
-// All columns are the one beside the keys.
-#define READS_PAIRS (COLUMN_FLAGS != ANY_FLAGS && (COLUMN_FLAGS & RQL_COLUMN_PAIRED) != 0u)
-
-void load_row(uint row, column_words column, out KEY key, out VALUE value)
-{
-	if (READS_PAIRS) {
-		uvec2 pair = unpackUint2x32(RQL_U64(args.keys, row));
-		key = KEY(pair.x);
-		value = value_of(pair.y, column.flags);
-		return;
-	}
-	key = RQL_KEY(args.keys, (row_flags() & RQL_ROWS_PAIRED) != 0u ? row << 1u : row);
-	value = value_at(column.from, column.flags, row);
 }
 
 bool are_all_there(uint first, uint end)
@@ -216,36 +175,6 @@ void add_piece(piece_rows piece, column_words column, inout uint slots[ROWS], in
 	barrier();
 }
 
-// A value in its own type, as a word of 64 bits; of reals the ordered key.
-uint64_t word_of(VALUE ordered, uint flags)
-{
-	bool is_signed = (flags & RQL_GROUP_SIGNED) != 0u;
-	VALUE value = is_signed ? ordered ^ SIGN : ordered;
-#if VALUE_BITS == 64
-	return value;
-#else
-	return is_signed ? uint64_t(int64_t(int(value))) : uint64_t(value);
-#endif
-}
-
-void write_group(uint64_t place, column_words column, group_words g)
-{
-	uint flags = column.flags;
-	if (column.index == 0u && args.counts_out != 0ul)
-		RQL_U64(args.counts_out, place) = uint64_t(g.count);
-	if ((flags & RQL_GROUP_SUM_WIDE) != 0u) {
-		RQL_U64(group_column(column.index, 2u), 2ul * place) = g.low;
-		RQL_U64(group_column(column.index, 2u), 2ul * place + 1ul) = g.high;
-	} else if ((flags & RQL_GROUP_SUM) != 0u) {
-		RQL_U64(group_column(column.index, 2u), place) = g.low;
-	}
-	if ((flags & RQL_GROUP_MIN) != 0u)
-		RQL_U64(group_column(column.index, 3u), place) =
-			word_of((flags & RQL_GROUP_FIELD) != 0u ? g.least + 1u : g.least, flags);
-	if ((flags & RQL_GROUP_MAX) != 0u)
-		RQL_U64(group_column(column.index, 4u), place) = word_of(g.greatest, flags);
-}
-
 // A group into the device's table.
 void merge_group(KEY key, column_words column, group_words g)
 {
@@ -303,16 +232,33 @@ void put_out(piece_rows piece, column_words column, uint before, in held_words h
 	}
 }
 
+// Is a workgroup's work a partition, or the rest of one that is its own number's cut? All partitions come first. Where other
+// kernels have those of few rows, the others come last, by a list.
+bool is_part(uint64_t group, out uint part, out uint64_t cut)
+{
+	if (args.work == 0ul) {
+		part = uint(group);
+		cut = group - args.parts + 1u;
+		return group < args.parts;
+	}
+	cut = group + 1u;
+	part = group < cut_pieces() ? 0u : RQL_U32(args.large, uint(group) - cut_pieces());
+	return group >= cut_pieces();
+}
+
 // As join.comp cuts parts into pieces.
 bool piece_of(uint64_t group, out piece_rows piece)
 {
-	uint size = 1u << args.piece_log2;
+	uint size = 1u << args.piece_log2, part;
+	uint64_t cut;
 	uint rows = args.starts != 0ul ? RQL_U32(args.starts, args.parts) : rql_rows(args.found, args.count);
 	piece = piece_rows(0u, rows, true);
-	if (group < args.parts) {
+	if (args.work != 0ul && group >= RQL_U64(args.work, 0))
+		return false;
+	if (is_part(group, part, cut)) {
 		if (args.starts != 0ul) {
-			piece.first = RQL_U32(args.starts, uint(group));
-			piece.end = RQL_U32(args.starts, uint(group) + 1u);
+			piece.first = RQL_U32(args.starts, part);
+			piece.end = RQL_U32(args.starts, part + 1u);
 		}
 		if (piece.end - piece.first > 2u * size) {
 			piece.end = (piece.first / size + 1u) * size;
@@ -321,11 +267,11 @@ bool piece_of(uint64_t group, out piece_rows piece)
 		piece.whole = piece.whole && (row_flags() & RQL_ROWS_BATCH) == 0u;
 		return piece.first < piece.end;
 	}
-	uint64_t begin = (group - args.parts + 1u) * size;
+	uint64_t begin = cut * size;
 	if (begin >= rows)
 		return false;
 	if (args.starts != 0ul) {
-		uint part = rql_part_of(args.starts, args.parts, uint(begin));
+		part = rql_part_of(args.starts, args.parts, uint(begin));
 		piece.first = RQL_U32(args.starts, part);
 		piece.end = RQL_U32(args.starts, part + 1u);
 	}
@@ -342,11 +288,7 @@ void main()
 		return;
 	uint slots[ROWS], present = 0u, before = 0u;
 	for (uint c = 0u; c < max(args.column_count, 1u); c++) {
-		column_words column = column_words(c, 0u, 0ul);
-		if (c < args.column_count) {
-			column.from = group_column(c, 0u);
-			column.flags = COLUMN_FLAGS != ANY_FLAGS ? COLUMN_FLAGS : uint(group_column(c, 1u));
-		}
+		column_words column = column_at(c);
 		held_words held;
 		[[unroll]] for (uint k = 0u; k < RQL_GROUP_HELD_MOST; k++)
 			held.count[k] = held.top[k] = 0u;

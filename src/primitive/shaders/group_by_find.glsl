@@ -32,18 +32,6 @@ void clear_keys()
 		mark_used = 0u;
 }
 
-// Its high bits choose the first bucket. Partitions are by other bits, of rql_hash.
-uint bucket_hash(KEY key)
-{
-#if KEY_BITS == 64
-	uvec2 halves = unpackUint2x32(key);
-	uint x = halves.x + halves.y * 0xc2b2ae3du;
-#else
-	uint x = key;
-#endif
-	return (x ^ x >> 15u) * 0x9e3779b1u;
-}
-
 uint first_bucket(uint hash)
 {
 	return hash >> 32u - uint(findMSB(BUCKETS));
@@ -94,7 +82,7 @@ uint look_on(in KEY key[ROWS], uint left, uint full, inout uint slots[ROWS])
 		[[unroll]] for (uint r = 1u; r < ROWS; r++)
 			at = r == row ? slots[r] : at;
 		KEY own = picked(key, row);
-		uint hash = bucket_hash(own);
+		uint hash = rql_bucket_hash(own);
 		if (IS(full, row)) {
 			at = next_bucket(at, hash);
 			full &= full - 1u;
@@ -126,7 +114,7 @@ uint find_slots(in KEY key[ROWS], uint wanted, inout uint slots[ROWS])
 {
 	uint left = 0u;
 	[[unroll]] for (uint r = 0u; r < ROWS; r++)
-		slots[r] = first_bucket(bucket_hash(key[r]));
+		slots[r] = first_bucket(rql_bucket_hash(key[r]));
 	BUCKET there[ROWS];
 	[[unroll]] for (uint r = 0u; r < ROWS; r++)
 		there[r] = buckets[slots[r]];

@@ -5,15 +5,7 @@
 // rows can have come a thread takes the tallies of its own slots into registers (hold_tallies). 64-bit atomics on shared
 // memory are loops on some GPUs. Sums of reals are added by exchanges of 64 bits, over the least values, which such
 // columns do not have.
-#if VALUE_BITS == 64
-#define VALUE uint64_t
-#define SUM_WORDS 2u
-#define SIGN 0x8000000000000000ul
-#else
-#define VALUE uint
-#define SUM_WORDS 1u
-#define SIGN 0x80000000u
-#endif
+#define SUM_WORDS (uint(VALUE_BITS) / 32u)
 #define TALLY_ONE 0x10000u
 #define TALLY_ROWS 0xffffu // at most, between two calls of hold_tallies
 layout(constant_id = 2) const uint SLOTS = 1024u; // of the table, a power of two; one more is the mark's own
@@ -30,18 +22,7 @@ struct held_words {
 	uint count[RQL_GROUP_HELD_MOST], top[RQL_GROUP_HELD_MOST];
 };
 
-bool is_real_sum(uint flags)
-{
-	return (flags & (RQL_GROUP_REAL | RQL_GROUP_SUM)) == (RQL_GROUP_REAL | RQL_GROUP_SUM);
-}
-
 #ifdef REALS
-uint64_t sum_of_reals(uint64_t a, uint64_t b)
-{
-	double sum = packDouble2x32(unpackUint2x32(a)) + packDouble2x32(unpackUint2x32(b));
-	return packUint2x32(unpackDouble2x32(sum));
-}
-
 // Complements, so that accumulators begin as 0.
 void add_real_shared(uint place, uint64_t bits)
 {
@@ -61,31 +42,6 @@ void add_real_table(uint64_t at, uint64_t bits)
 	}
 }
 #endif
-
-// A value as an unsigned one in the same order, which begins at 0. Of reals: 0 stays for NULL.
-VALUE moved(VALUE value, uint flags)
-{
-#ifdef REALS
-	if ((flags & RQL_GROUP_REAL) != 0u)
-		return value == 0ul ? 0ul : rql_key_of(~value, RQL_WORD_F64);
-#endif
-	return value ^ ((flags & RQL_GROUP_SIGNED) != 0u ? SIGN : VALUE(0));
-}
-
-// What is added to a moved value for the order of least ones, where NULL's is the greatest.
-VALUE least_step(uint flags)
-{
-	return (flags & RQL_GROUP_FIELD) != 0u ? ~VALUE(0) : VALUE(0);
-}
-
-VALUE key_of_least(VALUE value, uint flags)
-{
-#ifdef REALS
-	if ((flags & RQL_GROUP_REAL) != 0u)
-		return value == 0ul ? ~0ul : moved(value, flags);
-#endif
-	return moved(value, flags) + least_step(flags);
-}
 
 void clear_places()
 {
@@ -180,25 +136,6 @@ void hold_tallies(inout held_words held)
 				held.top[k] += tallies[place] & 0xffffu;
 				tallies[place] = 0u;
 			}
-}
-
-struct group_words {
-	uint count;
-	uint64_t low, high;
-	VALUE least, greatest;
-};
-
-// Takes what signed values were moved by out of their sum: `count` times 2^(VALUE_BITS - 1).
-void move_back(inout group_words g)
-{
-#if VALUE_BITS == 64
-	uint64_t low = uint64_t(g.count) << 63u, high = uint64_t(g.count >> 1u);
-	g.high -= high + (g.low < low ? 1ul : 0ul);
-	g.low -= low;
-#else
-	g.low -= uint64_t(g.count) << 31u;
-	g.high = (g.low & 0x8000000000000000ul) != 0ul ? ~0ul : 0ul;
-#endif
 }
 
 // All copies of a thread's k-th slot together, after hold_tallies.

@@ -34,3 +34,9 @@ uint64_t group_column(uint column, uint word)
 {
 	return RQL_U64(args.columns, column * RQL_GROUP_COLUMN_WORDS + word);
 }
+
+// Pieces that large partitions may be cut into.
+uint cut_pieces()
+{
+	return (args.count >> args.piece_log2) + 1u;
+}

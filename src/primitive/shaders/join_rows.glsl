@@ -90,7 +90,7 @@ KEY key_of_lane(KEY key, uint lane)
 void write_many(KEY key, uint hit, uint row, uint64_t place)
 {
 	uint count = hit >> 16u;
-	uint before = subgroupExclusiveAdd(count);
+	uint before = RQL_SUBGROUP_BEFORE(count);
 	uint total = subgroupBroadcast(before + count, gl_SubgroupSize - 1u);
 	for (uint base = 0u; base < total; base += gl_SubgroupSize) {
 		uint o = min(base + gl_SubgroupInvocationID, total - 1u);

@@ -1,4 +1,4 @@
-// What the kernels of a partition share: which partition a key belongs to. PAIRED: a key has a value above it.
+// What the kernels of a partition share: which partition a key belongs to, and which parent a row. PAIRED: a key has a value above it.
 #if PAIRED
 #define HASHED uint
 #else
@@ -28,4 +28,21 @@ uint digit_of(KEY key)
 	uint hash = rql_hash(key, raw);
 #endif
 	return hash >> args.shift & last;
+}
+
+uint parent_start(uint parent)
+{
+	return RQL_U32(args.parents, parent << args.parents_log2);
+}
+
+shared uint parent_found;
+// The last parent that is not empty and begins at the row or before, by all threads together: the row is below the last
+// one's end. Ends with a barrier.
+uint parent_of(uint row)
+{
+	for (uint i = rql_thread(); i < args.parent_count; i += THREADS)
+		if (parent_start(i) <= row && row < parent_start(i + 1u))
+			parent_found = i;
+	barrier();
+	return parent_found;
 }

@@ -1,6 +1,6 @@
 #version 460
-// Radix partition, first part of a pass: how many rows each partition of each parent has. A workgroup counts a chunk in
-// shared memory and adds it up once. Floor: reads every key once. KEY_BITS: 32 or 64.
+// Radix partition, first part of a pass whose rows no other kernel has counted (partition_count_both.comp): how many rows
+// each partition of each parent has. A workgroup counts a chunk in shared memory and adds it up once. Floor: reads every key once. KEY_BITS: 32 or 64.
 #extension GL_GOOGLE_include_directive : require
 #include "device/kernel.glsl"
 #include "primitive/relation_kernels.h"
@@ -50,16 +50,15 @@ void count_rows(uint first, uint end, uint parent)
 void main()
 {
 	uint64_t group = rql_group();
-	uint rows = args.parents != 0ul ? RQL_U32(args.parents, args.parent_count) : rql_rows(args.found, args.count);
+	bool alone = args.parents == 0ul; // all rows are of one parent
+	uint rows = alone ? rql_rows(args.found, args.count) : parent_start(args.parent_count);
 	if (group * args.chunk >= rows)
 		return;
 	uint first = uint(group) * args.chunk;
 	uint end = rows - first < args.chunk ? rows : first + args.chunk;
-	// Without parents all rows are of one. One call: functions are expanded where they are called.
-	bool alone = args.parents == 0ul;
-	uint parent = alone ? 0u : rql_part_of_all(args.parents, args.parent_count, first);
-	while (first < end) {
-		uint stop = alone ? end : min(RQL_U32(args.parents, parent + 1u), end);
+	uint parent = alone ? 0u : parent_of(first);
+	while (first < end) { // one call: functions are expanded where they are called
+		uint stop = alone ? end : min(parent_start(parent + 1u), end);
 		if (stop > first)
 			count_rows(first, stop, parent);
 		first = max(first, stop);

@@ -80,8 +80,8 @@ uint place_digits(uint parent)
 		counters[d] = before;
 		if (own != 0u) {
 			uint at = (parent << args.bits) + d;
-			uint left = atomicAdd(RQL_U32(args.counts, at), 0u - own);
-			moves[d] = RQL_U32(args.starts, at) + left - own - before;
+			uint taken = atomicAdd(RQL_U32(args.counts, at), own);
+			moves[d] = RQL_U32(args.starts, at << args.starts_log2) + taken - before;
 		}
 		before += own;
 	}
@@ -257,16 +257,15 @@ void move_rows(uint base, uint end, uint parent)
 void main()
 {
 	uint64_t group = rql_group();
-	uint rows = args.parents != 0ul ? RQL_U32(args.parents, args.parent_count) : rql_rows(args.found, args.count);
+	bool alone = args.parents == 0ul; // all rows are of one parent
+	uint rows = alone ? rql_rows(args.found, args.count) : parent_start(args.parent_count);
 	if (group * args.chunk >= rows)
 		return;
 	uint first = uint(group) * args.chunk;
 	uint end = rows - first < args.chunk ? rows : first + args.chunk;
-	// Without parents all rows are of one. One call: functions are expanded where they are called.
-	bool alone = args.parents == 0ul;
-	uint parent = alone ? 0u : rql_part_of_all(args.parents, args.parent_count, first);
-	while (first < end) {
-		uint stop = alone ? end : min(RQL_U32(args.parents, parent + 1u), end);
+	uint parent = alone ? 0u : parent_of(first);
+	while (first < end) { // one call: functions are expanded where they are called
+		uint stop = alone ? end : min(parent_start(parent + 1u), end);
 		if (stop > first)
 			move_rows(first, stop, parent);
 		first = max(first, stop);

@@ -35,6 +35,18 @@ uint rql_hash(KEY key, bool raw)
 #endif
 }
 
+// Its high bits choose a bucket among those of a partition: they are other bits than rql_hash's.
+uint rql_bucket_hash(KEY key)
+{
+#if KEY_BITS == 64
+	uvec2 halves = unpackUint2x32(key);
+	uint x = halves.x + halves.y * 0xc2b2ae3du;
+#else
+	uint x = key;
+#endif
+	return (x ^ x >> 15u) * 0x9e3779b1u;
+}
+
 bool rql_valid_bit(uint64_t bitmap, uint row)
 {
 	return bitmap == 0ul || (RQL_U32(bitmap, row >> 5u) >> (row & 31u) & 1u) != 0u;
@@ -85,23 +97,11 @@ uint rql_subgroups_before(out uint total)
 // Sum of `value` over the threads before this one. Begins with a write of the workgroup's memory, ends with a barrier.
 uint rql_before(uint value, out uint total)
 {
-	uint before = subgroupExclusiveAdd(value);
+	uint before = RQL_SUBGROUP_BEFORE(value);
 	if (gl_SubgroupInvocationID == gl_SubgroupSize - 1u)
 		rql_subgroup_sums[gl_SubgroupID] = before + value;
 	barrier();
 	before += rql_subgroups_before(total);
 	barrier();
 	return before;
-}
-
-shared uint rql_part_found;
-// The last part that is not empty with starts[part] <= row, by all threads together: row is below starts[count]. Ends
-// with a barrier.
-uint rql_part_of_all(uint64_t starts, uint count, uint row)
-{
-	for (uint i = rql_thread(); i < count; i += THREADS)
-		if (RQL_U32(starts, i) <= row && row < RQL_U32(starts, i + 1u))
-			rql_part_found = i;
-	barrier();
-	return rql_part_found;
 }

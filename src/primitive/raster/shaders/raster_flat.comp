@@ -20,7 +20,7 @@ void main()
 	uint all = subgroupAdd(count), first = 0u;
 	if (subgroupElect() && all != 0u)
 		first = atomicAdd(RQL_STATE.at[RQL_RASTER_CURSOR], all);
-	first = subgroupBroadcastFirst(first) + subgroupExclusiveAdd(count);
+	first = subgroupBroadcastFirst(first) + RQL_SUBGROUP_BEFORE(count);
 	if (there)
 		rql_u32s(RQL_AT(RQL_RASTER_AT_NEXT)).at[pixel] = first;
 }

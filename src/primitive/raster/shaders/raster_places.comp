@@ -26,7 +26,7 @@ void main()
 	uint64_t first = 0ul;
 	if (subgroupElect() && all != 0u)
 		first = atomicAdd(rql_u64s(RQL_AT(RQL_RASTER_AT_ROWS)).at[0], uint64_t(all));
-	first = packUint2x32(subgroupBroadcastFirst(unpackUint2x32(first))) + subgroupExclusiveAdd(count);
+	first = packUint2x32(subgroupBroadcastFirst(unpackUint2x32(first))) + RQL_SUBGROUP_BEFORE(count);
 	if (there)
 		rql_u64s(RQL_AT(RQL_RASTER_AT_PLACES)).at[position] = first;
 }
