@@ -1,12 +1,16 @@
-/* One word, the gate, holds everything that callers and workers agree on:
+/* Each caller has a loop of its own, and one word of it, the gate, holds everything that it and workers agree on:
  *
  *   epoch (47 bits) | open (1 bit) | joined (16 bits)
  *
- * A caller writes the loop, then stores the gate with a new epoch and the open bit. A worker that sees an epoch it has
- * not served yet enters by compare-and-swap (joined + 1), takes chunks until there are none, and leaves (joined - 1).
+ * A caller writes the loop, then stores the gate with a new epoch and the open bit. A worker that has not seen the end
+ * of that epoch enters by compare-and-swap (joined + 1), takes chunks until there are none, and leaves (joined - 1).
  * The caller takes chunks as well, closes the gate, and waits for joined = 0. So a worker that wakes up too late finds
  * the gate closed and nobody waits for it: a loop of a few microseconds never pays for a sleeping thread. README.md has
- * what a hand-over costs. */
+ * what a hand-over costs.
+ *
+ * Loops of several callers share the workers. A worker enters the open loop that has the fewest. Between two chunks it
+ * goes over to one that has fewer by two or more. It enters that one before it leaves its own: of workers that go over
+ * at the same time each sees the one before, so that not all go. */
 #include "util/threads.h"
 
 #include <errno.h>
@@ -30,32 +34,40 @@
 #define SPIN_NS 50000
 #define CACHE_LINE 64
 
+#define LOOPS 16u /* callers that have the workers at once: as many as there may be GPUs; others work alone */
+
 struct worker {
 	struct rql_pool *pool;
 	unsigned id;
 	pthread_t thread;
+	uint64_t served[LOOPS]; /* of each loop: the epoch that had no chunk left */
 };
 
-struct rql_pool {
+struct loop {
 	/* Polled by every worker: alone on its line, away from the chunk counter that they all write. */
 	_Alignas(CACHE_LINE) _Atomic uint64_t gate;
-	_Alignas(CACHE_LINE) _Atomic uint64_t next; /* the next chunk of the present loop */
-	/* The present loop; written while the gate is closed and nobody is inside. */
+	_Alignas(CACHE_LINE) _Atomic uint64_t next; /* chunk */
+	/* Written while the gate is closed and nobody is inside. */
 	_Alignas(CACHE_LINE) uint64_t count;
 	rql_chunk_fn *fn;
 	void *state;
-	atomic_bool busy; /* a caller owns the pool */
+	atomic_bool busy;           /* a caller owns it */
+	atomic_bool caller_waiting; /* for `left` */
+};
 
+struct rql_pool {
+	struct loop loops[LOOPS];
 	_Alignas(CACHE_LINE) pthread_mutex_t mutex; /* only for going to sleep and waking up */
 	pthread_cond_t opened, left;
 	_Atomic unsigned sleeping;  /* workers that wait for `opened` */
-	atomic_bool caller_waiting; /* the caller waits for `left` */
 	atomic_bool stopping;
 	uint64_t spin_ns; /* 0 when there are more threads than CPUs: polling would take the CPU from the work */
 	unsigned threads;
 	unsigned started; /* entries of workers with a running thread */
 	struct worker *workers;
 };
+
+static _Thread_local const struct rql_pool *inside; /* whose chunk the thread is running */
 
 static uint64_t read_clock(clockid_t clock)
 {
@@ -98,131 +110,171 @@ static unsigned usable_cpus(void)
 	return online > 0 ? (unsigned)online : 1;
 }
 
-static void take_chunks(struct rql_pool *pool, unsigned worker)
+static bool take_chunk(struct loop *loop, unsigned worker)
 {
-	uint64_t count = pool->count;
-	rql_chunk_fn *fn = pool->fn;
-	void *state = pool->state;
-	for (;;) {
-		uint64_t index = atomic_fetch_add_explicit(&pool->next, 1, memory_order_relaxed);
-		if (index >= count)
-			return;
-		fn(state, index, worker);
-	}
+	const uint64_t index = atomic_fetch_add_explicit(&loop->next, 1, memory_order_relaxed);
+	if (index >= loop->count)
+		return false;
+	loop->fn(loop->state, index, worker);
+	return true;
 }
 
 /* ---- workers ---------------------------------------------------------------------------------------------------- */
 
-static bool has_work(struct rql_pool *pool, uint64_t served, uint64_t *gate)
+/* Of the open loops that it has not seen the end of, the one with the fewest workers, below `most`, and its gate. */
+static struct loop *find_loop(const struct worker *worker, uint64_t most, uint64_t *gate)
 {
-	*gate = atomic_load(&pool->gate);
-	return (*gate & OPEN) && EPOCH_OF(*gate) != served;
+	struct loop *found = NULL;
+	for (unsigned i = 0; i < LOOPS; i++) {
+		struct loop *loop = &worker->pool->loops[i];
+		const uint64_t g = atomic_load(&loop->gate);
+		if (!(g & OPEN) || (g & JOINED_MASK) >= most || EPOCH_OF(g) == worker->served[i])
+			continue;
+		most = g & JOINED_MASK;
+		*gate = g;
+		found = loop;
+	}
+	return found;
 }
 
-/* Waits for a loop whose epoch is not `served`; false when the pool is being freed. */
-static bool wait_for_work(struct rql_pool *pool, uint64_t served, uint64_t *gate)
+/* NULL also when another worker came or went, or when the loop ended: look again. */
+static struct loop *enter(const struct worker *worker, uint64_t most)
 {
-	uint64_t until = pool->spin_ns ? rql_now_ns() + pool->spin_ns : 0;
+	uint64_t gate = 0;
+	struct loop *loop = find_loop(worker, most, &gate);
+	return loop && atomic_compare_exchange_strong(&loop->gate, &gate, gate + 1) ? loop : NULL;
+}
+
+/* Waits for a loop; false when the pool is being freed. */
+static bool wait_for_work(const struct worker *worker)
+{
+	struct rql_pool *pool = worker->pool;
+	uint64_t gate, until = pool->spin_ns ? rql_now_ns() + pool->spin_ns : 0;
 	do {
 		for (int i = 0; i < 64; i++) {
-			if (has_work(pool, served, gate))
+			if (find_loop(worker, UINT64_MAX, &gate))
 				return true;
 			relax();
 		}
 	} while (pool->spin_ns && !atomic_load_explicit(&pool->stopping, memory_order_relaxed) && rql_now_ns() < until);
 
 	pthread_mutex_lock(&pool->mutex);
-	/* Announced before the gate is read again; the caller opens the gate before it reads `sleeping`. One of the two
+	/* Announced before gates are read again; a caller opens its gate before it reads `sleeping`. One of the two
 	 * sees the other (both are sequentially consistent), so no wake-up is lost. */
 	atomic_fetch_add(&pool->sleeping, 1);
 	bool work;
-	while (!(work = has_work(pool, served, gate)) && !atomic_load(&pool->stopping))
+	while (!(work = find_loop(worker, UINT64_MAX, &gate)) && !atomic_load(&pool->stopping))
 		pthread_cond_wait(&pool->opened, &pool->mutex);
 	atomic_fetch_sub(&pool->sleeping, 1);
 	pthread_mutex_unlock(&pool->mutex);
 	return work;
 }
 
-static void leave(struct rql_pool *pool)
+static void leave(struct rql_pool *pool, struct loop *loop)
 {
-	uint64_t before = atomic_fetch_sub(&pool->gate, 1);
-	if ((before & (OPEN | JOINED_MASK)) == 1 && atomic_load(&pool->caller_waiting)) {
+	uint64_t before = atomic_fetch_sub(&loop->gate, 1);
+	if ((before & (OPEN | JOINED_MASK)) == 1 && atomic_load(&loop->caller_waiting)) {
 		pthread_mutex_lock(&pool->mutex);
-		pthread_cond_signal(&pool->left);
+		pthread_cond_broadcast(&pool->left); /* callers share it */
 		pthread_mutex_unlock(&pool->mutex);
 	}
+}
+
+/* Until the loop has no chunk left, or another one lacks workers: that one, which it has entered. */
+static struct loop *help(struct worker *worker, struct loop *loop)
+{
+	struct loop *other = NULL;
+	while (!other) {
+		if (!take_chunk(loop, worker->id)) {
+			worker->served[loop - worker->pool->loops] = EPOCH_OF(atomic_load(&loop->gate));
+			break;
+		}
+		const uint64_t joined = atomic_load(&loop->gate) & JOINED_MASK;
+		other = joined > 1 ? enter(worker, joined - 1) : NULL;
+	}
+	leave(worker->pool, loop);
+	return other;
 }
 
 static void *work(void *argument)
 {
 	struct worker *worker = argument;
-	struct rql_pool *pool = worker->pool;
-	uint64_t gate, served = 0;
-	while (wait_for_work(pool, served, &gate)) {
-		/* Fails when another worker came or went, or when the loop ended: look again. */
-		if (!atomic_compare_exchange_weak(&pool->gate, &gate, gate + 1))
-			continue;
-		served = EPOCH_OF(gate);
-		take_chunks(pool, worker->id);
-		leave(pool);
-	}
+	inside = worker->pool;
+	while (wait_for_work(worker))
+		for (struct loop *loop = enter(worker, UINT64_MAX); loop;)
+			loop = help(worker, loop);
 	return NULL;
 }
 
-/* ---- the caller ------------------------------------------------------------------------------------------------- */
+/* ---- callers ---------------------------------------------------------------------------------------------------- */
 
-static void wake_workers(struct rql_pool *pool)
+static void wake_workers(struct rql_pool *pool, uint64_t count)
 {
 	unsigned sleeping = atomic_load(&pool->sleeping);
 	if (sleeping == 0)
 		return;
 	pthread_mutex_lock(&pool->mutex);
 	/* No more than there are chunks for: each costs a system call and a switch. */
-	if (pool->count > sleeping)
+	if (count > sleeping)
 		pthread_cond_broadcast(&pool->opened);
 	else
-		for (uint64_t i = 1; i < pool->count; i++)
+		for (uint64_t i = 1; i < count; i++)
 			pthread_cond_signal(&pool->opened);
 	pthread_mutex_unlock(&pool->mutex);
 }
 
-static void wait_for_workers(struct rql_pool *pool)
+static void wait_for_workers(struct rql_pool *pool, struct loop *loop)
 {
 	uint64_t until = pool->spin_ns ? rql_now_ns() + pool->spin_ns : 0;
 	do {
 		for (int i = 0; i < 64; i++) {
-			if ((atomic_load(&pool->gate) & JOINED_MASK) == 0)
+			if ((atomic_load(&loop->gate) & JOINED_MASK) == 0)
 				return;
 			relax();
 		}
 	} while (pool->spin_ns && rql_now_ns() < until);
 
 	pthread_mutex_lock(&pool->mutex);
-	atomic_store(&pool->caller_waiting, true);
-	while ((atomic_load(&pool->gate) & JOINED_MASK) != 0)
+	atomic_store(&loop->caller_waiting, true);
+	while ((atomic_load(&loop->gate) & JOINED_MASK) != 0)
 		pthread_cond_wait(&pool->left, &pool->mutex);
-	atomic_store(&pool->caller_waiting, false);
+	atomic_store(&loop->caller_waiting, false);
 	pthread_mutex_unlock(&pool->mutex);
+}
+
+/* One that no caller owns, now the caller's; NULL: there is none. */
+static struct loop *own_loop(struct rql_pool *pool)
+{
+	for (unsigned i = 0; i < LOOPS; i++)
+		if (!atomic_load_explicit(&pool->loops[i].busy, memory_order_relaxed) &&
+		    !atomic_exchange(&pool->loops[i].busy, true))
+			return &pool->loops[i];
+	return NULL;
 }
 
 void rql_pool_run(struct rql_pool *pool, uint64_t count, rql_chunk_fn *fn, void *state)
 {
-	if (count <= 1 || pool->threads == 1 || atomic_exchange(&pool->busy, true)) {
+	const struct rql_pool *outer = inside;
+	struct loop *loop = count > 1 && pool->threads > 1 && outer != pool ? own_loop(pool) : NULL;
+	if (!loop) {
 		for (uint64_t i = 0; i < count; i++)
 			fn(state, i, 0);
 		return;
 	}
-	pool->count = count;
-	pool->fn = fn;
-	pool->state = state;
-	atomic_store_explicit(&pool->next, 0, memory_order_relaxed);
-	uint64_t closed = atomic_load(&pool->gate); /* joined is 0 and only we open it */
-	atomic_store(&pool->gate, (EPOCH_OF(closed) + 1) * EPOCH_ONE | OPEN);
-	wake_workers(pool);
-	take_chunks(pool, 0);
-	atomic_fetch_and(&pool->gate, ~OPEN);
-	wait_for_workers(pool);
-	atomic_store(&pool->busy, false);
+	loop->count = count;
+	loop->fn = fn;
+	loop->state = state;
+	atomic_store_explicit(&loop->next, 0, memory_order_relaxed);
+	uint64_t closed = atomic_load(&loop->gate); /* joined is 0 and only we open it */
+	atomic_store(&loop->gate, (EPOCH_OF(closed) + 1) * EPOCH_ONE | OPEN);
+	wake_workers(pool, count);
+	inside = pool;
+	while (take_chunk(loop, 0)) {
+	}
+	inside = outer;
+	atomic_fetch_and(&loop->gate, ~OPEN);
+	wait_for_workers(pool, loop);
+	atomic_store(&loop->busy, false);
 }
 
 /* ---- life ------------------------------------------------------------------------------------------------------- */

@@ -18,8 +18,8 @@ unsigned rql_pool_threads(const struct rql_pool *pool);
 /* Called with every index in [0, count) exactly once; worker in [0, rql_pool_threads) says which
  * private state to use. Chunks are taken in index order from a shared counter. */
 typedef void rql_chunk_fn(void *state, uint64_t index, unsigned worker);
-/* Returns when all are done. Concurrent callers take turns (one loop at a time per pool; a caller that finds the
- * pool busy runs its loop inline with worker 0, so nobody waits and nested loops are legal). */
+/* Returns when all are done. Concurrent callers share the pool's threads evenly. Beyond 16 of them a caller works alone, so
+ * that nobody waits. A loop inside a chunk of the same pool runs inline with worker 0. */
 void rql_pool_run(struct rql_pool *pool, uint64_t count, rql_chunk_fn *fn, void *state);
 
 /* The same; pool NULL, or a single chunk: by the caller alone. */

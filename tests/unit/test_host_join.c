@@ -62,11 +62,32 @@ static void write_rows(const struct side *s, const struct rql_host_piece *piece,
 	}
 }
 
+static struct side readers[2]; /* of a build side, for two devices */
+static bool in_turn;           /* devices that share a probe side: the first one gets little before the second one asks */
+static uint32_t asked;         /* in_turn: for probe rows, a bit each, of `device` and of the other one */
+static uint32_t joined;        /* whose results were put, likewise */
+
+static uint32_t bit_of(const struct rql_device *on)
+{
+	return on == device ? 1 : 2;
+}
+
+static uint64_t rows_in_turn(const struct side *s, const struct rql_device *on, uint64_t rows)
+{
+	if (!in_turn || s == &readers[0] || s == &readers[1])
+		return rows;
+	asked |= bit_of(on);
+	if (asked == 3)
+		return rows;
+	usleep(1000);
+	return rows < 4 ? rows : 4;
+}
+
 static rql_status next_rows(void *state, struct rql_device *on, struct rql_host_piece *piece, struct rql_error *err)
 {
 	struct side *s = state;
-	const uint64_t left = s->rows - s->at, count = left < piece->rows ? left : piece->rows / 4 * 4;
-	(void)on;
+	const uint64_t left = s->rows - s->at, most = rows_in_turn(s, on, piece->rows);
+	const uint64_t count = left < most ? left : most / 4 * 4;
 	(void)err;
 	if (s->buffer) {
 		const uint64_t values = (s->rows * s->key_bits / 8 + 255) / 256 * 256;
@@ -79,8 +100,6 @@ static rql_status next_rows(void *state, struct rql_device *on, struct rql_host_
 	piece->rows = count;
 	return RQL_OK;
 }
-
-static struct side readers[2]; /* of a build side, for two devices */
 
 static void *open_reader(void *state, uint32_t index)
 {
@@ -101,6 +120,7 @@ static rql_status put_rows(void *state, const struct rql_host_piece *piece, stru
 	const bool pairs = r->kind != RQL_JOIN_SEMI && r->kind != RQL_JOIN_ANTI;
 	(void)err;
 	r->taken = atomic_load(&device->request_bytes);
+	joined |= piece->rows ? bit_of(piece->columns[pairs].buffer->device) : 0;
 	for (uint64_t i = 0; i < piece->rows; i++) {
 		if (r->count == r->room)
 			assert_non_null(r->pairs = realloc(r->pairs, (r->room = 2 * r->room + 64) * 8));
@@ -502,7 +522,11 @@ static void test_two_devices(void **state)
 		if (kind == RQL_JOIN_INNER || kind == RQL_JOIN_LEFT || kind == RQL_JOIN_SEMI || kind == RQL_JOIN_ANTI) {
 			const struct join_case shared = {.name = "a build side on two devices", .kind = kind, .build = 20000, .probe = 30000,
 			                                 .distinct = 30000, KEYS_64, .piece_rows = 2048, .two = true, .shared = true};
+			asked = joined = 0;
+			in_turn = true;
 			check_case(&shared, second);
+			in_turn = false;
+			assert_int_equal(joined, 3);
 		}
 	one_fails(second);
 	/* Images are as small as the second one's. */

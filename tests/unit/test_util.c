@@ -617,7 +617,7 @@ static void *busy_caller(void *argument)
 	return NULL;
 }
 
-/* Several callers at once: one has the workers, the others run inline, nobody's chunks are lost. */
+/* Several callers at once share the workers, and nobody's chunks are lost. */
 static void test_pool_concurrent_callers(void **state)
 {
 	(void)state;
@@ -652,6 +652,60 @@ static void test_pool_is_parallel(void **state)
 		assert_int_equal(arrived, 3);
 	}
 	rql_pool_free(pool);
+}
+
+struct two_loops {
+	struct rql_pool *pool;
+	_Atomic int arrived;              /* in the second loop */
+	_Atomic bool second, met;         /* the second one is to begin; two threads were in it at once */
+	_Atomic uint64_t before, behind;  /* chunks of the first one */
+};
+
+static void long_loop_chunk(void *state, uint64_t index, unsigned worker)
+{
+	struct two_loops *two = state;
+	(void)index;
+	(void)worker;
+	if (atomic_load(&two->met)) {
+		atomic_fetch_add(&two->behind, 1);
+		return;
+	}
+	if (atomic_fetch_add(&two->before, 1) == 20)
+		atomic_store(&two->second, true);
+	usleep(100);
+}
+
+static void meeting_chunk(void *state, uint64_t index, unsigned worker)
+{
+	struct two_loops *two = state;
+	(void)index;
+	(void)worker;
+	atomic_fetch_add(&two->arrived, 1);
+	while (atomic_load(&two->arrived) < 2)
+		usleep(10);
+	atomic_store(&two->met, true);
+}
+
+static void *second_caller(void *argument)
+{
+	struct two_loops *two = argument;
+	while (!atomic_load(&two->second))
+		usleep(10);
+	rql_pool_run(two->pool, 2, meeting_chunk, two);
+	return NULL;
+}
+
+/* A loop that begins when all threads are at work in another one has some of them before that one ends. */
+static void test_pool_shares_its_threads(void **state)
+{
+	(void)state;
+	struct two_loops two = {.pool = new_pool(3)};
+	pthread_t other;
+	assert_int_equal(pthread_create(&other, NULL, second_caller, &two), 0);
+	rql_pool_run(two.pool, 20000, long_loop_chunk, &two);
+	assert_true(two.behind);
+	pthread_join(other, NULL);
+	rql_pool_free(two.pool);
 }
 
 /* Items are places in an array of keys with many ties: equal keys must keep their order. */
@@ -909,6 +963,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_pool_nested),
 		cmocka_unit_test(test_pool_concurrent_callers),
 		cmocka_unit_test(test_pool_is_parallel),
+		cmocka_unit_test(test_pool_shares_its_threads),
 		cmocka_unit_test(test_sort_is_stable),
 		cmocka_unit_test(test_sort_of_words_is_stable),
 		cmocka_unit_test(test_sort_of_keyed_items_is_stable),

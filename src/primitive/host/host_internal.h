@@ -24,6 +24,8 @@ struct rql_host_sizes {
 };
 /* False: no partitioning makes a build side fit the limit. */
 bool rql_host_sizes_choose(const struct rql_host_join *join, uint64_t limit, struct rql_host_sizes *out);
+/* Of a piece of the build side on its way. */
+uint64_t rql_host_load_rows(const struct rql_host_join *join, const struct rql_host_sizes *sizes);
 /* Of a device's memory. */
 uint64_t rql_host_sizes_bytes(const struct rql_host_join *join, struct rql_device *device,
                               const struct rql_host_sizes *sizes);
@@ -115,7 +117,7 @@ struct rql_host_worker {
 	struct rql_buffer *points, *points_seen; /* drawn: on the device; READBACK, as `seen` has it */
 	struct rql_buffer *seen;  /* READBACK, uint64_t[RQL_HOST_FLIGHT + 1]: rows of results; the last one: of what runs alone */
 	struct rql_join relation; /* the build side that is there */
-	uint64_t block;           /* rows of a build side at most */
+	uint64_t load, block;     /* rows of a piece of a build side, and of a build side, at most */
 	uint64_t most;            /* rows of the next piece */
 	uint64_t block_at, done;  /* rows before the build side that is there; of the probe side, whose results were put for it */
 	uint64_t taken;           /* of the device's memory, in its request_bytes */

@@ -42,6 +42,7 @@ struct thread {
 	struct rql_host_worker worker;
 	double partition_ns;
 	bool alone;      /* what the device's failure leaves is with the others */
+	bool closed;     /* the device's memory was given back */
 	uint32_t passes; /* of partitioning, where more than the first were made */
 	pthread_t handle;
 };
@@ -222,7 +223,7 @@ static rql_status work_shared(struct thread *t, bool *left, struct rql_error *er
 {
 	struct run *run = t->run;
 	const struct rql_host_side *build_side = &run->join->build;
-	struct rql_host_feed build = {.side = build_side, .lock = &run->feed_lock};
+	struct rql_host_feed build = {.side = build_side}; /* each reads for itself, beside the others */
 	struct rql_host_feed probe = {.side = &run->join->probe, .lock = &run->feed_lock};
 	struct rql_host_rest rest;
 	build.state = build_side->reader(build_side->state, t->index);
@@ -266,6 +267,13 @@ static rql_status work(struct thread *t, bool *left, struct rql_error *err)
 	return RQL_OK;
 }
 
+static void close_worker(struct thread *t)
+{
+	if (!t->closed)
+		rql_host_worker_close(&t->worker);
+	t->closed = true;
+}
+
 static void *thread_main(void *state)
 {
 	struct thread *t = state;
@@ -274,6 +282,8 @@ static void *thread_main(void *state)
 	const rql_status status = work(t, &left, &err);
 	if (status != RQL_OK && !t->alone)
 		atomic_store(&t->run->failed, true);
+	if (status == RQL_OK) /* else others may read what lies in its memory */
+		close_worker(t);
 	if (!left)
 		rql_host_share_leave(&t->run->share, t->worker.device, t->alone || status == RQL_OK,
 		                     status == RQL_ERROR_LIMIT && !t->worker.report.device_peak, status, &err);
@@ -340,8 +350,8 @@ static rql_status run_devices(struct run *run, struct rql_host_report *report, s
 			pthread_join(threads[i].handle, NULL);
 		add_report(report, &threads[i]);
 	}
-	for (uint32_t i = 0; i < count; i++) /* others have read what lies in a worker's memory */
-		rql_host_worker_close(&threads[i].worker);
+	for (uint32_t i = 0; i < count; i++)
+		close_worker(&threads[i]);
 	free(threads);
 	if (run->sizes.shared)
 		report->partitions = 1;
@@ -423,7 +433,8 @@ uint64_t rql_host_join_staging(const struct rql_host_join *join)
 	if (!choose_sizes(join, &sizes))
 		return 0;
 	for (int s = 0; s < 2; s++) {
-		const uint64_t bytes = rql_host_layout_of(join, sides[s], sizes.piece).bytes;
+		const uint64_t rows = s ? sizes.piece : rql_host_load_rows(join, &sizes);
+		const uint64_t bytes = rql_host_layout_of(join, sides[s], rows).bytes;
 		const uint64_t all = rql_host_layout_of(join, sides[s], rql_host_read_rows(sides[s])).bytes; /* of a second pass, too */
 		piece = bytes > piece ? bytes : piece;
 		read = sizes.bits && all > read ? all : read;

@@ -15,7 +15,9 @@
  * rows, where it has room.
  *
  * Floor: the build side's way in, then the longer of the probe side's way in and the result's way out, at the link's
- * rate. Sides that are partitioned on the CPU are read and written once more each, twice with a temporary file. */
+ * rate. Sides that are partitioned on the CPU are read and written once more each, twice with a temporary file. Of n
+ * devices each link has the build side and an n-th of the rest. The host's memory has all of that, of what is staged
+ * three times: read, written, read by the link. What a processor's cache holds between them it does not have. */
 #ifndef RQL_PRIMITIVE_HOST_JOIN_H
 #define RQL_PRIMITIVE_HOST_JOIN_H
 
@@ -35,7 +37,7 @@ struct rql_host_side {
 	uint64_t rows; /* that come, at most: sizes follow from it */
 	/* The next rows, piece->rows at most: written where the spans are, or the spans are made those of where they lie on
 	 * `device` already and stay as they are until the join is done. piece->rows becomes their number, 0 at the end and
-	 * from then on; rows that lie where they are come in multiples of 4. By one thread at a time. */
+	 * from then on; rows that lie where they are come in multiples of 4. Of a state by one thread at a time. */
 	rql_status (*next)(void *state, struct rql_device *device, struct rql_host_piece *piece, struct rql_error *err);
 	bool in_place; /* all lie where they are: the spans are NULL before */
 	void *state;

@@ -6,6 +6,10 @@
 #define PIECES 8u
 #define PIECE_LEAST 16384u
 #define PIECE_MOST (UINT64_C(1) << 26)
+/* Of build sides on their way to all devices, two pieces each: no more than a processor's last cache has room for. So
+ * memory gives each row once. It, not their links, is the limit of several devices. A piece takes a link 0.1 ms at least. */
+#define LOADED_BYTES (UINT64_C(64) << 20)
+#define LOAD_LEAST (UINT64_C(4) << 20)
 #define BUILD_LEAST 4096u /* smaller build sides: the limit is refused */
 /* Partitions vary with the square root of their size. */
 #define SPARE 8u /* one part in so many */
@@ -19,6 +23,8 @@ struct rql_join rql_host_relation(const struct rql_host_join *join, const struct
 	                            .has_null_key = join->has_null_key,
 	                            .null_key = join->null_key,
 	                            .capacity = sizes->out,
+	                            /* one kernel: the last piece may be short */
+	                            .tuning = {.special = sizes->piece >= RQL_SPECIAL_ROWS},
 	                            .ordered = sizes->ordered,
 	                            .build = {.count = sizes->build, .keys.buffer = keys},
 	                            .probe = {.count = sizes->piece, .keys.buffer = keys}};
@@ -89,6 +95,13 @@ static struct rql_host_sizes sizes_of(const struct rql_host_join *join, uint32_t
 	sizes.out = sizes.piece + (sizes.piece / SPARE + 3) / 4 * 4;
 	sizes.out = join->kind == RQL_JOIN_FULL && sizes.build > sizes.out ? sizes.build : sizes.out;
 	return sizes;
+}
+
+uint64_t rql_host_load_rows(const struct rql_host_join *join, const struct rql_host_sizes *sizes)
+{
+	const uint64_t share = LOADED_BYTES / 2 / join->device_count, bytes = share < LOAD_LEAST ? LOAD_LEAST : share;
+	const uint64_t rows = bytes / rql_host_row_bytes(&join->build.shape) / 4 * 4;
+	return join->build.in_place || rows > sizes->piece ? sizes->piece : rows;
 }
 
 /* On every device: what a join takes, and what images there are, follows from a device's limits. */

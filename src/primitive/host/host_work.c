@@ -82,7 +82,8 @@ rql_status rql_host_worker_open(struct rql_host_worker *w, struct rql_error *err
 	const struct rql_host_join *join = w->join;
 	const uint64_t start = rql_now_ns();
 	w->build_layout = rql_host_layout_of(join, &join->build, w->sizes.build);
-	w->piece_layout = rql_host_layout_of(join, &join->build, w->sizes.piece);
+	w->load = rql_host_load_rows(join, &w->sizes);
+	w->piece_layout = rql_host_layout_of(join, &join->build, w->load);
 	w->probe_layout = rql_host_layout_of(join, &join->probe, w->sizes.piece);
 	w->out_layout = rql_host_layout_of(join, NULL, w->sizes.out);
 	w->most = w->sizes.piece;
@@ -164,7 +165,7 @@ static rql_status load_build(struct rql_host_worker *w, struct rql_host_feed *fe
 		const uint64_t left = w->block - rows;
 		struct rql_commands *c;
 		RQL_TRY(wait_for(w, turn, err));
-		RQL_TRY(rql_host_feed_next(feed, w->device, left < w->sizes.piece ? left : w->sizes.piece, &piece, err));
+		RQL_TRY(rql_host_feed_next(feed, w->device, left < w->load ? left : w->load, &piece, err));
 		if (!piece.rows)
 			break;
 		RQL_TRY(rql_commands_new(w->device, w->join->timed ? RQL_COMMANDS_TIMED : 0, &c, err));
@@ -541,7 +542,7 @@ rql_status rql_host_worker_join(struct rql_host_worker *w, struct rql_host_feed 
 		return RQL_OK;
 	/* The side said that it has so many. */
 	struct rql_host_piece more = rql_host_piece_in(&w->piece_layout, w->slot[0].staging);
-	RQL_TRY(rql_host_feed_next(build, w->device, w->sizes.piece, &more, err));
+	RQL_TRY(rql_host_feed_next(build, w->device, w->load, &more, err));
 	return more.rows ? rql_error_set(err, RQL_ERROR_INTERNAL, "a side of a join has more rows than it said") : RQL_OK;
 }
 
