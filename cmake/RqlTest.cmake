@@ -2,13 +2,16 @@
 #   threads  also runs under TSan (the TSan build holds no other tests)
 #   memory   runs under ASan+UBSan only: it looks for what these see, and its other checks are the same there
 #   release  runs in builds without sanitizers only: what it checks does not depend on them, or it is too long
+#   asan_first     ASan+UBSan runs all of it: builds without sanitizers have it as `long`
+#   release_first  a sanitizer's run of it costs twice as much and meets what others meet there: it has it as `long`
 #   vulkan   needs a GPU or lavapipe; exit status 77 says that there is none, and the test counts as skipped
 #   narrow   makes many pipelines, which lavapipe compiles faster for subgroups of 4; all others have those that it
 #            has by itself (8 with AVX2), on which selftest.vulkan, scan.ssb.compute, ssb.gpu, bench.rx and, with
 #            script/test --all, the tests api.*_native run the same kernels
 #   plain    makes many pipelines and runs each over few rows: lavapipe compiles them without optimisations
 #   slow     left out by script/test --quick
-#   long     runs with script/test --all only: more rows or more random queries of what other tests do in every run
+#   long     runs with script/test --all only: more rows or more random queries of what other tests do in every run, or
+#            the same test in its second build
 
 # The sanitizer builds' tests carry it in their names, since script/test runs all builds in one ctest.
 set(rql_test_prefix "")
@@ -73,6 +76,15 @@ function(rql_test_wanted out)
 	set(${out} ${wanted} PARENT_SCOPE)
 endfunction()
 
+# These labels, with `long` where this build is the second one of the test.
+function(rql_test_labels out)
+	set(labels ${ARGN})
+	if(("asan_first" IN_LIST ARGN AND NOT RAYQL_SANITIZE) OR ("release_first" IN_LIST ARGN AND RAYQL_SANITIZE MATCHES "address"))
+		list(APPEND labels long)
+	endif()
+	set(${out} "${labels}" PARENT_SCOPE)
+endfunction()
+
 # rql_add_test(NAME COMMAND command... [LABELS label...] [TIMEOUT seconds] [PROCESSORS n])
 # add_test with the settings above; nothing when the labels say that this build has no use for it. seconds: the limit of
 # the release build, for a test that needs more than rql_test_least_timeout.
@@ -82,6 +94,7 @@ function(rql_add_test name)
 	if(NOT wanted)
 		return()
 	endif()
+	rql_test_labels(arg_LABELS ${arg_LABELS})
 	if(NOT arg_PROCESSORS)
 		set(arg_PROCESSORS 1)
 	endif()

@@ -215,6 +215,8 @@ static rql_status test_large(struct rql_selftest *t, struct rql_error *err)
 {
 	struct sort_check k = {32, 32, 0, 32, 1000003, RANDOM, false, true};
 	RQL_TRY(check_sort(t, &k, err));
+	if (t->device->kind == RQL_DEVICE_CPU && !t->thorough)
+		return RQL_OK; /* it has no workgroups */
 	/* More tiles than workgroups, so that a workgroup carries its digits' places from tile to tile. */
 	k = (struct sort_check){64, 0, 20, 28, 4300003, RANDOM, false, false};
 	RQL_TRY(check_sort(t, &k, err));

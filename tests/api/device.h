@@ -76,15 +76,15 @@ static inline bool survives(const char *fault, const char *make, const char *sql
 /* Each fault costs a life of a database, and neighbouring faults strike the same code. ASan, which sees what is not freed
  * after one, too, has most of them. */
 #ifdef __SANITIZE_ADDRESS__
-#define FAULT_STRIDE 8
+#define FAULT_STRIDE 16
 #else
 #define FAULT_STRIDE 31
 #endif
 
-/* Under ASan every sixth query of a list: with other kernels the others make the same calls, and the release build compares
+/* Under ASan every ninth query of a list: with other kernels the others make the same calls, and the release build compares
  * all answers. */
 #ifdef __SANITIZE_ADDRESS__
-#define QUERY_STEP 6u
+#define QUERY_STEP 9u
 #else
 #define QUERY_STEP 1u
 #endif

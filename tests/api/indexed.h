@@ -2,10 +2,10 @@
 #ifndef RQL_TESTS_API_INDEXED_H
 #define RQL_TESTS_API_INDEXED_H
 
-#include "check.h"
+#include "device.h"
 #include "scans.h"
 
-static unsigned statements = 50;
+static unsigned statements = 50 / (QUERY_STEP > 1 ? 3 : 1);
 static uint64_t seed = 20261125;
 
 static inline unsigned roll(unsigned n)

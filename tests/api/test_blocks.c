@@ -4,7 +4,7 @@
 #include "device.h"
 
 #ifdef __SANITIZE_ADDRESS__
-#define SHARE 4u
+#define SHARE 8u
 #else
 #define SHARE 1u
 #endif

@@ -153,11 +153,11 @@ static void transactions(void **state)
 #ifdef __SANITIZE_THREAD__
 #define ROUNDS 6
 #define CHANGES 1u
-#define PLAIN_STEP 3u
+#define IS_ASKED(q) ((q) == 2 || (q) == 3 || (q) == 4 || (q) == 9)
 #else
 #define ROUNDS 12
 #define CHANGES 3u
-#define PLAIN_STEP 1u
+#define IS_ASKED(q) true
 #endif
 
 struct reader {
@@ -238,7 +238,9 @@ static void large(void **state)
 		if (changes[c])
 			run(s.con, changes[c]);
 		run(s.con, "CREATE OR REPLACE INDEX dc ON d USING columns (*)");
-		for (size_t q = 0; q < sizeof plain / sizeof *plain; q += PLAIN_STEP) {
+		for (size_t q = 0; q < sizeof plain / sizeof *plain; q++) {
+			if (!IS_ASKED(q))
+				continue;
 			char *want = host_rows(&s, plain[q]);
 			bool scans = c == 0 && (q < 3 || q > 3);
 			expect(s.con, plain[q], scans ? "scan" : NULL, want);

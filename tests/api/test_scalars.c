@@ -152,6 +152,7 @@ static void test_on_the_cpu(void **state)
 static void test_by_compute(void **state)
 {
 	(void)state;
+	left_to_release();
 	if (!has_unit("compute"))
 		skip();
 	everywhere("compute");

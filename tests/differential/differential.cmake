@@ -1,6 +1,6 @@
 # The differential test against the host (differential/diff.h). On the CPU script/test asks for 4,500 queries in the release
 # build: 1,000 as `some`, which --quick runs, too, 1,000 at lower SIMD levels and 500 with the methods of tests. ASan asks for
-# fewer. script/test --all has 16,000 of another seed beside them, and 400 for a GPU (`long`): more of what the others ask.
+# 600. script/test --all has 16,000 of another seed beside them, and 400 for a GPU (`long`): more of what the others ask.
 # A job asks each of its worlds to the end, some 200 queries: two jobs of 250 ask 800.
 rql_test_wanted(wanted)
 if(wanted)

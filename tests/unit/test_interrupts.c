@@ -16,7 +16,7 @@
 
 /* Under ASan every third point, from another one for each statement: neighbouring points have the same way out. */
 #ifdef __SANITIZE_ADDRESS__
-#define POINTS 3u
+#define POINTS 7u
 #else
 #define POINTS 1u
 #endif

@@ -21,7 +21,7 @@
 #ifdef __SANITIZE_ADDRESS__
 #define LARGE 70001u
 #define LARGE_SIZES 0
-#define SIZE_STEP 3u /* neighbouring sizes make the same calls */
+#define SIZE_STEP 5u /* neighbouring sizes make the same calls */
 #define KIND_STEP 3u
 #else
 #define LARGE 600011u

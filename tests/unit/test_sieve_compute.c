@@ -1,7 +1,7 @@
 /* Sieves on a Vulkan device: the same worlds as on the CPU (sieve_world.h), by each form of refinement on the unit that it
  * is for, with the validation layer watching; and a device that fails at each of its calls. */
 #ifdef __SANITIZE_ADDRESS__
-#define CASES 8u
+#define CASES 4u
 #else
 #define CASES 16u
 #endif

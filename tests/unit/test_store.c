@@ -551,13 +551,17 @@ static void verify(struct world *w, const struct rql_store_snapshot *s, bool tho
 #else
 #define ALONE 0u
 #endif
-/* Under ASan one table of each kind: all types, few groups of rows, many. */
-#ifdef __SANITIZE_ADDRESS__
-#define PLACED_STEP 3u
-#define APPENDS 2u
+/* Under ASan one table of each kind: all types and few groups of rows, many groups. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define PLACED_STEP (ALONE ? 9u : 5u)
+#define FIRST_ROUND 1u
+#define ROUNDS 2u
+#define SPOILT_FILES (ALONE ? 20u : 100u)
 #else
-#define PLACED_STEP (ALONE ? 9u : 1u)
-#define APPENDS (ALONE ? 2u : 3u)
+#define PLACED_STEP 1u
+#define FIRST_ROUND 0u
+#define ROUNDS 3u
+#define SPOILT_FILES 300u
 #endif
 
 static uint32_t every_kernel(const struct rql_store_kernels *out[3])
@@ -672,7 +676,7 @@ static void chosen(void **state)
 static void appends(void **state)
 {
 	(void)state;
-	for (uint32_t round = ALONE; round < APPENDS; round++) {
+	for (uint32_t round = FIRST_ROUND; round < ROUNDS; round++) {
 		struct world w;
 		const struct rql_store_snapshot *old = NULL;
 		world_make(&w, 60000, 9);
@@ -780,7 +784,7 @@ static uint64_t change_rows(struct world *w, struct rql_store *store, int64_t *i
 static void changes(void **state)
 {
 	(void)state;
-	for (uint32_t round = 0; round < (ALONE ? 1 : 3); round++) {
+	for (uint32_t round = FIRST_ROUND; round < ROUNDS; round++) {
 		struct world w;
 		world_make(&w, 60000, 9);
 		struct rql_store *store = build(&w, 9000);
@@ -1220,7 +1224,7 @@ static void files(void **state)
 	assert_non_null(strstr(rql_error_message(&err), "another definition"));
 	uint64_t size;
 	uint8_t *whole = read_whole(&size), *bytes = malloc(size);
-	for (uint32_t i = 0; i < (ALONE ? 20 : 300); i++) {
+	for (uint32_t i = 0; i < SPOILT_FILES; i++) {
 		uint64_t at = i < 64 ? i : below(size), cut = i % 10 == 9 ? below(size) : size;
 		memcpy(bytes, whole, size);
 		bytes[at] ^= (uint8_t)(1 + below(255));

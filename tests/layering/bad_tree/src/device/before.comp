@@ -1,0 +1,2 @@
+// Asks for a sum that a compiler gets wrong.
+uint before = subgroupExclusiveAdd(1u);
