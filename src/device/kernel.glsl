@@ -2,8 +2,8 @@
 //
 // Loop counters: 32 bits where they suffice. NVIDIA's compiler (580.159) computed `first - 1` without its carry where a
 // loop's 64-bit counter begins at `first` and its body uses `counter - 1` (cube_rt_runs.comp).
-// RQL_SUBGROUP_BEFORE, never subgroupExclusiveAdd: the same compiler's was wrong in some lanes where the sums are of a few
-// conditions (group_by_small.comp: places that two threads took). The inclusive sum was right there.
+// RQL_SUBGROUP_BEFORE, never subgroupExclusiveAdd: the same compiler computed it wrong in some lanes, behind a loop that
+// lanes leave one by one, so that two threads took one place. The inclusive sum was right there.
 #ifndef RQL_KERNEL_GLSL
 #define RQL_KERNEL_GLSL
 #define RQL_GLSL 1

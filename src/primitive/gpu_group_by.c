@@ -2,7 +2,7 @@
  * shared memory (none for few groups), then a workgroup aggregates each. Large partitions are cut into pieces, and the
  * whole input is one such partition when there is no other; pieces meet in a table in device memory. Where many rows are
  * of a group of their own, partitions are of so few rows that a workgroup brings them into order (group_by_small.comp).
- * Floor: keys and values read once; each pass of partitioning adds 2 (keys 3) reads and writes. */
+ * Floor: keys and values read once; each pass of partitioning adds 2 reads and writes (keys 3; 5 of two passes). */
 #include "primitive/relation_internal.h"
 
 #define SLOTS_LEAST 64u
@@ -11,13 +11,13 @@
 #define PIECES 512u /* of the input: each merges its groups */
 #define PIECE_LOG2_LEAST 13u
 #define PARTS_LEAST 6u /* log2: fewer partitions cost the same */
-/* Rows to a group, up to which partitions are of few rows; threads of each, which have RQL_GROUP_SMALL_ROWS at most, and
- * so many on average at most: sizes vary with the square root of their mean; and buckets of each thread. Small workgroups
- * wait less at their barriers: on an H100 512 threads took twice as long as 256. */
-#define SMALL_SHARE 8u
+#define SMALL_SHARE 8u /* rows to a group, up to which partitions are of few rows */
+/* Of a workgroup. Small ones wait less at their barriers: on an H100 512 threads took twice as long as 256. */
 #define SMALL_THREADS 256u
+/* Of a thread, on average at most. It has room for RQL_GROUP_SMALL_ROWS: sizes vary with the square root of their mean, and
+ * more where groups have several rows (of eight: 0.2 % of the partitions are left to group_by.comp). */
 #define SMALL_ROWS 4u
-#define SMALL_BUCKETS 8u
+#define SMALL_BUCKETS 8u /* of a thread */
 #define SPILL_LEAST UINT64_C(8192)
 #define SPILL_MOST (UINT64_C(1) << 20) /* unless asked for */
 
@@ -106,7 +106,8 @@ static void choose_small(const struct rql_group_by *group, uint64_t guess, struc
 	while (threads * RQL_GROUP_SMALL_ROWS * (row_bytes + 4) > rql_relation_shared(device, threads))
 		threads /= 2;
 	const uint32_t bits = rql_log2_up(rql_div_up(group->count, threads * SMALL_ROWS));
-	if (bits > 2 * RQL_PARTITION_PASS_BITS)
+	const uint32_t most = plan->bits > RQL_PARTITION_PASS_BITS ? 2 * RQL_PARTITION_PASS_BITS : RQL_PARTITION_PASS_BITS;
+	if (bits > most) /* a second pass costs more than tables that are filled */
 		return;
 	plan->small_threads = threads;
 	plan->bits = bits < PARTS_LEAST ? PARTS_LEAST : bits;

@@ -2,7 +2,7 @@
  * partition is joined by a workgroup, or by several where it has many probe rows. A build side that fits one table is
  * not partitioned, nor is its probe side. More build rows than a table holds, as when one key has many, are looped over.
  * A build side that is kept for many probe sides may be put in order of buckets instead, and is then looked up there.
- * Floor: both sides read, the output written once; each pass of partitioning adds 2 (keys 3) reads and writes. */
+ * Floor: both sides read, the output written once; each pass of partitioning adds 2 reads and writes (keys 3; 5 of two passes). */
 #include "primitive/relation_internal.h"
 
 /* Small tables, so that several workgroups are in work at once and one's waiting is another's time: an H200 was found to

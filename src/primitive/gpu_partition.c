@@ -12,11 +12,13 @@
 #define SHORT_BITS 6u
 #define SHORT_BITS_PAIRED 8u
 
-/* Both passes are counted at once by so many workgroups to a chunk at most, of this size each, and of so many rows for each
- * counter, which it adds up once. */
-#define BOTH_GROUPS 2u
+/* Of both passes counted at once. */
+#define BOTH_GROUPS 2u /* to a chunk, at most */
 #define BOTH_THREADS 1024u
+/* Rows of a chunk: as many for each counter, which is added up once; fewer where there would be too few chunks. */
 #define BOTH_ROWS 16u
+#define BOTH_CHUNKS 256u
+#define BOTH_LEAST 32768u
 
 struct partition_plan {
 	uint32_t passes, bits[2];
@@ -84,7 +86,8 @@ static void choose_both(const struct rql_partition *p, struct partition_plan *pl
 		return;
 	plan->both_words = words;
 	plan->both_groups = digits / 2 / words;
-	plan->both_chunk = BOTH_ROWS * digits;
+	const uint64_t chunk = p->count / BOTH_CHUNKS < BOTH_LEAST ? BOTH_LEAST : p->count / BOTH_CHUNKS;
+	plan->both_chunk = chunk < BOTH_ROWS * digits ? (uint32_t)chunk : BOTH_ROWS * digits;
 }
 
 static struct partition_plan plan_of(const struct rql_partition *p)
@@ -99,14 +102,15 @@ static struct partition_plan plan_of(const struct rql_partition *p)
 		choose_both(p, &plan);
 	uint64_t at = 0;
 	for (uint32_t pass = 0; pass < plan.passes; pass++) {
-		plan.counts[pass] = rql_temp_take(&at, (plan.parts[pass] + 1) * 4);
+		if (pass || !plan.both_groups)
+			plan.counts[pass] = rql_temp_take(&at, (plan.parts[pass] + 1) * 4);
 		plan.taken[pass] = rql_temp_take(&at, plan.parts[pass] * 4);
 	}
 	plan.counters_end = at;
 	for (uint32_t pass = 0; pass < plan.passes; pass++)
 		plan.tables[pass] = rql_temp_take(&at, p->column_count * RQL_COLUMN_WORDS * 8);
 	if (plan.passes == 2) {
-		plan.starts = rql_temp_take(&at, (plan.parts[0] + 1) * 4);
+		plan.starts = plan.both_groups ? 0 : rql_temp_take(&at, (plan.parts[0] + 1) * 4);
 		plan.keys = rql_temp_take(&at, p->count * key_bytes(p));
 		for (uint32_t i = p->paired; i < p->column_count; i++)
 			plan.columns[i] = rql_temp_take(&at, p->count * p->columns[i].bits / 8);
@@ -327,8 +331,7 @@ rql_status rql_record_partition(struct rql_commands *c, const struct rql_partiti
 {
 	RQL_TRY(check(partition, err));
 	const struct partition_plan plan = plan_of(partition);
-	const uint64_t counters = plan.counts[0];
-	rql_record_fill(c, partition->temp.buffer, partition->temp.offset + counters, plan.counters_end - counters, 0);
+	rql_record_fill(c, partition->temp.buffer, partition->temp.offset, plan.counters_end, 0);
 	for (uint32_t pass = 0; pass < plan.passes; pass++) {
 		const struct partition_move move = move_of(partition, &plan, pass);
 		RQL_TRY(record_table(c, partition, &move, plan.tables[pass], err));

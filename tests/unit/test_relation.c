@@ -819,6 +819,12 @@ static void test_groups_skew(void **state)
 	special.tuning.bits = 0;
 	special.distinct = special.guess = 6000; /* partitions of few rows */
 	check_groups(special);
+	special.columns = 0;
+	check_groups(special);
+	special.key_bits = special.value_bits = 64;
+	special.columns = 2;
+	special.tuning.special = false;
+	check_groups(special);
 	k.tuning = (struct rql_relation_tuning){0};
 	k.pattern = UNIFORM;
 	k.guess = 1; /* found out by what finds no place */

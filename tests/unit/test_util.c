@@ -622,11 +622,11 @@ static void test_pool_concurrent_callers(void **state)
 {
 	(void)state;
 	struct rql_pool *pool = new_pool(3);
-	pthread_t callers[4];
-	for (size_t i = 0; i < 4; i++)
+	pthread_t callers[19]; /* more than have the workers at once */
+	for (size_t i = 0; i < 19; i++)
 		assert_int_equal(pthread_create(&callers[i], NULL, busy_caller, pool), 0);
 	busy_caller(pool);
-	for (size_t i = 0; i < 4; i++)
+	for (size_t i = 0; i < 19; i++)
 		pthread_join(callers[i], NULL);
 	rql_pool_free(pool);
 }

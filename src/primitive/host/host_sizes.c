@@ -7,7 +7,7 @@
 #define PIECE_LEAST 16384u
 #define PIECE_MOST (UINT64_C(1) << 26)
 /* Of build sides on their way to all devices, two pieces each: no more than a processor's last cache has room for. So
- * memory gives each row once. It, not their links, is the limit of several devices. A piece takes a link 0.1 ms at least. */
+ * memory gives each row once. Memory, not their links, is the limit of several devices. A piece takes a link 0.1 ms at least. */
 #define LOADED_BYTES (UINT64_C(64) << 20)
 #define LOAD_LEAST (UINT64_C(4) << 20)
 #define BUILD_LEAST 4096u /* smaller build sides: the limit is refused */

@@ -1,4 +1,5 @@
-// What the kernels of a partition share: which partition a key belongs to, and which parent a row. PAIRED: a key has a value above it.
+// What the kernels of a partition share: which partition a key belongs to, and which parent a row. PAIRED: a
+// key has a value above it.
 #if PAIRED
 #define HASHED uint
 #else

@@ -1,6 +1,7 @@
 #version 460
 // Radix partition, first part of a pass whose rows no other kernel has counted (partition_count_both.comp): how many rows
-// each partition of each parent has. A workgroup counts a chunk in shared memory and adds it up once. Floor: reads every key once. KEY_BITS: 32 or 64.
+// each partition of each parent has. A workgroup counts a chunk in shared memory and adds it up once. Floor: reads every
+// key once. KEY_BITS: 32 or 64.
 #extension GL_GOOGLE_include_directive : require
 #include "device/kernel.glsl"
 #include "primitive/relation_kernels.h"

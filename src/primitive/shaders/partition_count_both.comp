@@ -1,8 +1,8 @@
 #version 460
 // Radix partition in two passes: how many rows each of the last partitions has, from one reading of the keys as they came
-// in. The first pass finds where its partitions begin among these. Counters have 16 bits, two to a word, and are looked after
-// every FULL rows. Where shared memory has no room for the counters of all partitions, `parent_count`
-// workgroups count a chunk, each a part of them: they run side by side, so that memory is read once.
+// in. The first pass finds where its partitions begin among these. Counters have 16 bits, two to a word, and are looked
+// after every FULL rows. Shared memory may have no room for the counters of all partitions. Then `parent_count` workgroups
+// count a chunk, each a part of them. They run side by side, so that memory is read once.
 // Floor: reads every key once. KEY_BITS: 32 or 64.
 #extension GL_GOOGLE_include_directive : require
 #include "device/kernel.glsl"
