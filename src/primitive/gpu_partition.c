@@ -255,49 +255,49 @@ static void add_uses(const struct rql_partition *p, const struct partition_move 
 	rql_uses_add(uses, &p->valid, RQL_READ);
 }
 
-/* How many rows each partition has after a pass, and where they begin. */
+/* Rows of each partition after a pass, by this kernel, and where they begin. */
+static rql_status record_counts(struct rql_commands *c, const struct rql_partition *p, const struct partition_plan *plan,
+                                uint32_t pass, const struct partition_move *move, const struct rql_pipeline *count,
+                                const struct rql_partition_args *args, uint64_t groups, struct rql_error *err)
+{
+	const struct rql_prefix_sum prefix = prefix_of(p, plan, pass);
+	struct rql_uses uses = {.count = 0};
+	add_uses(p, move, &uses);
+	rql_record_dispatch(c, "partition.count", count, args, groups, uses.use, uses.count);
+	return rql_record_prefix_sum(c, &prefix, err);
+}
+
 static rql_status record_count(struct rql_commands *c, const struct rql_partition *p, const struct partition_plan *plan,
                                uint32_t pass, struct rql_error *err)
 {
 	struct rql_device *device = p->keys.buffer->device;
 	const struct partition_move move = move_of(p, plan, pass);
-	struct rql_partition_args args = args_of(p, plan, &move, pass);
-	const struct rql_prefix_sum prefix = prefix_of(p, plan, pass);
-	const bool wide = p->key_bits == 64;
+	const struct rql_partition_args args = args_of(p, plan, &move, pass);
+	const enum rql_relation_kernel kernel = p->key_bits == 64 ? RQL_RELATION_PARTITION_COUNT_64 : RQL_RELATION_PARTITION_COUNT_32;
 	uint32_t constants[] = {rql_relation_threads(device, 512), 0};
 	const struct rql_pipeline *count;
-	struct rql_uses uses = {.count = 0};
-	RQL_TRY(rql_relation_pipeline(device, wide ? RQL_RELATION_PARTITION_COUNT_64 : RQL_RELATION_PARTITION_COUNT_32,
-	                              constants, 2, &count, err));
-	add_uses(p, &move, &uses);
-	rql_record_dispatch(c, "partition.count", count, &args, rql_div_up(p->count, plan->chunk), uses.use, uses.count);
-	return rql_record_prefix_sum(c, &prefix, err);
+	RQL_TRY(rql_relation_pipeline(device, kernel, constants, 2, &count, err));
+	return record_counts(c, p, plan, pass, &move, count, &args, rql_div_up(p->count, plan->chunk), err);
 }
 
-/* The same of both passes at once: the last partitions of a first one follow each other. */
+/* Of both passes at once: the last partitions of a first one follow each other. */
 static rql_status record_count_both(struct rql_commands *c, const struct rql_partition *p, const struct partition_plan *plan,
                                     struct rql_error *err)
 {
 	struct rql_device *device = p->keys.buffer->device;
 	const struct partition_move move = move_of(p, plan, 0);
 	struct rql_partition_args args = args_of(p, plan, &move, 0);
-	const struct rql_prefix_sum prefix = prefix_of(p, plan, 1);
-	const bool wide = p->key_bits == 64;
+	const enum rql_relation_kernel kernel =
+		p->key_bits == 64 ? RQL_RELATION_PARTITION_COUNT_BOTH_64 : RQL_RELATION_PARTITION_COUNT_BOTH_32;
 	uint32_t constants[] = {rql_relation_threads(device, BOTH_THREADS), 0, plan->both_words};
 	const struct rql_pipeline *count;
-	struct rql_uses uses = {.count = 0};
-	RQL_TRY(rql_relation_pipeline(device,
-	                              wide ? RQL_RELATION_PARTITION_COUNT_BOTH_64 : RQL_RELATION_PARTITION_COUNT_BOTH_32,
-	                              constants, 3, &count, err));
+	RQL_TRY(rql_relation_pipeline(device, kernel, constants, 3, &count, err));
 	args.counts = rql_span_address(&p->temp) + plan->counts[1];
 	args.bits = p->bits;
 	args.shift -= plan->bits[1];
 	args.parent_count = plan->both_groups;
 	args.chunk = plan->both_chunk;
-	add_uses(p, &move, &uses);
-	rql_record_dispatch(c, "partition.count", count, &args, rql_div_up(p->count, args.chunk) * plan->both_groups, uses.use,
-	                    uses.count);
-	return rql_record_prefix_sum(c, &prefix, err);
+	return record_counts(c, p, plan, 1, &move, count, &args, rql_div_up(p->count, args.chunk) * plan->both_groups, err);
 }
 
 static rql_status record_scatter(struct rql_commands *c, const struct rql_partition *p, const struct partition_plan *plan,

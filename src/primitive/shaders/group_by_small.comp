@@ -9,7 +9,6 @@
 #include "device/kernel.glsl"
 #include "primitive/relation_kernels.h"
 #include "primitive/shaders/relation.glsl"
-#include "primitive/shaders/slots.glsl"
 #include "primitive/shaders/ordered.glsl"
 layout(push_constant, scalar) uniform rql_push { rql_group_by_args args; };
 #include "primitive/shaders/special.glsl"
