@@ -18,28 +18,42 @@
  * more where groups have several rows (of eight: 0.2 % of the partitions are left to group_by.comp). */
 #define SMALL_ROWS 4u
 #define SMALL_BUCKETS 8u /* of a thread */
+/* Rows from which steps for a table's slots are chosen first: that takes 30 us of an H100, and spares 1.4 us a million. */
+#define STEPS_ROWS (UINT64_C(1) << 25)
+#define STEPS_SHARE 4u      /* slots to a step */
+#define STEPS_SET_BYTES 36u /* of group_by_begin.comp for a step: its set's size and members */
 #define SPILL_LEAST UINT64_C(8192)
 #define SPILL_MOST (UINT64_C(1) << 20) /* unless asked for */
 
 struct group_by_plan {
 	uint32_t bits, threads, slots, copies, piece_log2, value_bits;
 	uint32_t small_threads; /* of group_by_small.comp; 0: it does not run */
+	uint32_t steps; /* that group_by_begin.comp chooses; 1: none */
 	bool extremes; /* some column has accumulators of least and greatest values, or of real sums, which lie there */
 	uint64_t table_slots;
 	/* offsets in temp */
 	uint64_t columns_table, starts, keys, columns[RQL_RELATION_COLUMNS]; /* columns: those that share values share it */
+	uint64_t steps_table;
 	uint64_t table_keys, table_words, part_temp, bytes;
 	uint64_t work, large, large_groups; /* of the partitions that group_by_small.comp leaves */
 };
 
-/* Shared memory of a table, as group_by_find.glsl and group_by_places.glsl lay it out: a key a slot, and for each copy a
- * tally, a sum's words, a least and a greatest value. */
+/* Shared memory of a table, as group_by_find.glsl and group_by_places.glsl lay it out: a key a slot, a step for several,
+ * and for each copy a tally, a sum's words, a least and a greatest value. */
 static uint32_t table_bytes(const struct rql_group_by *group, const struct group_by_plan *plan, uint32_t slots,
                             uint32_t copies)
 {
 	const uint32_t value_bytes = plan->value_bits / 8;
 	const uint32_t place = 4 + value_bytes + (plan->extremes ? 2 * value_bytes : 0);
-	return (slots + 1) * (group->key_bits / 8 + copies * place) + 2 * value_bytes + 32;
+	return (slots + 1) * (group->key_bits / 8 + copies * place) + slots / STEPS_SHARE * 4 + 2 * value_bytes + 32;
+}
+
+static bool has_steps(const struct rql_group_by *group, const struct group_by_plan *plan)
+{
+	const struct rql_device *device = group->keys.buffer->device;
+	const uint32_t bytes = plan->slots * group->key_bits / 8 + plan->slots / 8 + plan->slots / STEPS_SHARE * STEPS_SET_BYTES;
+	return !group->batches && (group->count >= STEPS_ROWS || group->tuning.special) &&
+	       bytes + 64 <= rql_relation_shared(device, device->limits.group_size);
 }
 
 /* Small tables are cleared and gathered fastest: they are for partitions of few rows. Large partitions want more threads
@@ -127,8 +141,11 @@ static void choose_sizes(const struct rql_group_by *group, struct group_by_plan 
 	if (plan->bits > 2 * RQL_PARTITION_PASS_BITS)
 		plan->bits = 2 * RQL_PARTITION_PASS_BITS;
 	plan->copies = 1;
-	if (!plan->bits)
+	plan->steps = 1;
+	if (!plan->bits) {
 		choose_copies(group, guess, plan);
+		plan->steps = has_steps(group, plan) ? plan->slots / STEPS_SHARE : 1;
+	}
 	uint32_t piece = rql_log2_up(rql_div_up(group->count, PIECES));
 	plan->piece_log2 = t->piece_log2 ? t->piece_log2 : piece < PIECE_LOG2_LEAST ? PIECE_LOG2_LEAST : piece;
 	/* Partitions that are cut are none of few rows. */
@@ -191,6 +208,7 @@ static struct group_by_plan plan_of(const struct rql_group_by *group)
 	plan.columns_table = rql_temp_take(&at, RQL_TABLE_WORDS * 8);
 	plan.work = plan.columns_table + group->column_count * RQL_GROUP_COLUMN_WORDS * 8;
 	plan.large_groups = rql_temp_take(&at, 3 * 4);
+	plan.steps_table = rql_temp_take(&at, plan.steps * 4);
 	plan.table_keys = rql_temp_take(&at, (plan.table_slots + 1) * group->key_bits / 8);
 	plan.table_words = rql_temp_take(&at, (plan.table_slots + 1) * (1 + RQL_MERGE_WORDS * group->column_count) * 8);
 	if (plan.bits) {
@@ -325,17 +343,14 @@ static rql_status record_columns(struct rql_commands *c, const struct rql_group_
 	return rql_record_words(c, &table, &to, err);
 }
 
-/* Counts and sums begin as 0, least values as the greatest. */
-static void record_clear(struct rql_commands *c, const struct rql_group_by *group, const struct group_by_plan *plan)
+/* May threads read four rows at once? Of partitions they begin anywhere. */
+static bool has_vectors(const struct rql_group_by *group, const struct group_by_plan *plan)
 {
-	uint64_t words = (plan->table_slots + 1) * 8, first = group->temp.offset + plan->table_words;
-	rql_record_fill(c, group->result.buffer, group->result.offset, 16, 0);
-	rql_record_fill(c, group->temp.buffer, group->temp.offset + plan->table_keys,
-	                (plan->table_slots + 1) * group->key_bits / 8, UINT32_MAX);
-	rql_record_fill(c, group->temp.buffer, first, words * (1 + RQL_MERGE_WORDS * group->column_count), 0);
+	bool all = !plan->bits && group->key_bits == 32 && plan->value_bits == 32;
+	all &= rql_span_address(&group->keys) % 16 == 0;
 	for (uint32_t i = 0; i < group->column_count; i++)
-		if (group->columns[i].min.buffer)
-			rql_record_fill(c, group->temp.buffer, first + words * (1 + RQL_MERGE_WORDS * i + 2), words, UINT32_MAX);
+		all &= rql_span_address(&group->columns[i].values) % 16 == 0;
+	return all;
 }
 
 static struct rql_group_by_args args_of(const struct rql_group_by *group, const struct group_by_plan *plan)
@@ -353,7 +368,7 @@ static struct rql_group_by_args args_of(const struct rql_group_by *group, const 
 		.table_keys = temp + plan->table_keys,
 		.table_words = temp + plan->table_words,
 		.work = plan->small_threads ? temp + plan->work : 0,
-		.large = plan->small_threads ? temp + plan->large : 0,
+		.large = plan->small_threads ? temp + plan->large : plan->steps > 1 ? temp + plan->steps_table : 0,
 		.count = (uint32_t)group->count,
 		.column_count = group->column_count,
 		.slots = (uint32_t)plan->table_slots,
@@ -361,7 +376,8 @@ static struct rql_group_by_args args_of(const struct rql_group_by *group, const 
 		.piece_log2 = plan->piece_log2,
 		.copies = plan->copies,
 		.flags = (group->random_keys ? RQL_ROWS_RAW : 0) | (group->batches ? RQL_ROWS_BATCH : 0) |
-		         (is_paired(group, plan) ? RQL_ROWS_PAIRED : 0) | plan->value_bits << 8,
+		         (is_paired(group, plan) ? RQL_ROWS_PAIRED : 0) | (has_vectors(group, plan) ? RQL_ROWS_VECTORS : 0) |
+		         plan->value_bits << 8,
 	};
 }
 
@@ -379,6 +395,29 @@ static void add_uses(const struct rql_group_by *group, struct rql_uses *uses)
 		rql_uses_add(uses, &group->columns[i].min, RQL_WRITE);
 		rql_uses_add(uses, &group->columns[i].max, RQL_WRITE);
 	}
+}
+
+/* An empty table, and steps for that in shared memory if there is one to be had for them. */
+static rql_status record_begin(struct rql_commands *c, const struct rql_group_by *group,
+                               const struct group_by_plan *plan, struct rql_error *err)
+{
+	struct rql_device *device = group->keys.buffer->device;
+	const struct rql_group_by_args args = args_of(group, plan);
+	const struct rql_pipeline *begin;
+	uint32_t constants[] = {rql_relation_threads(device, device->limits.group_size), 0,
+	                        plan->steps > 1 ? plan->slots : SLOTS_LEAST, plan->steps};
+	RQL_TRY(rql_relation_pipeline(device, group->key_bits == 64 ? RQL_RELATION_GROUP_BY_BEGIN_64 : RQL_RELATION_GROUP_BY_BEGIN_32,
+	                              constants, 4, &begin, err));
+	const uint64_t groups = rql_div_up(plan->table_slots + 1, constants[0]);
+	struct rql_uses uses = {.count = 0};
+	rql_uses_add(&uses, &group->temp, RQL_READ_WRITE);
+	rql_uses_add(&uses, &group->result, RQL_WRITE);
+	if (plan->steps > 1) {
+		rql_uses_add(&uses, &group->keys, RQL_READ);
+		rql_uses_add(&uses, &group->found, RQL_READ);
+	}
+	rql_record_dispatch(c, "group_by.begin", begin, &args, groups, uses.use, uses.count);
+	return RQL_OK;
 }
 
 static bool has_reals(const struct rql_group_by *group)
@@ -399,7 +438,7 @@ static enum rql_relation_kernel kernel_of(const struct rql_group_by *group, cons
 
 /* Constants 6 and 7. */
 static void make_special(const struct rql_group_by *group, const struct group_by_plan *plan, uint32_t flags,
-                         uint32_t constants[8])
+                         uint32_t *constants)
 {
 	const bool special = rql_relation_is_special(group->count, &group->tuning);
 	constants[6] = special ? flags : UINT32_MAX;
@@ -432,11 +471,11 @@ static rql_status record_groups(struct rql_commands *c, const struct rql_group_b
 	const struct rql_group_by_args args = args_of(group, plan);
 	const struct rql_pipeline *groups;
 	uint32_t places = (plan->slots + 1) * plan->copies;
-	uint32_t constants[8] = {plan->threads, 0, plan->slots, places, plan->extremes ? places : 1,
-	                         plan->slots / plan->threads + 1};
+	uint32_t constants[9] = {plan->threads, 0, plan->slots, places, plan->extremes ? places : 1,
+	                         plan->slots / plan->threads + 1, 0, 0, plan->steps};
 	make_special(group, plan, args.flags, constants);
 	RQL_TRY(rql_relation_pipeline(device, kernel_of(group, plan, RQL_RELATION_GROUP_BY_32_32, RQL_RELATION_GROUP_BY_64_32),
-	                              constants, 8, &groups, err));
+	                              constants, 9, &groups, err));
 	struct rql_uses uses = {.count = 0};
 	add_uses(group, &uses);
 	if (!plan->small_threads) {
@@ -470,7 +509,7 @@ rql_status rql_record_group_by_parts(struct rql_commands *c, const struct rql_gr
 	RQL_TRY(check(group, err));
 	struct group_by_plan plan = plan_of(group);
 	if (!group->batches)
-		record_clear(c, group, &plan);
+		RQL_TRY(record_begin(c, group, &plan, err));
 	if (plan.bits) {
 		struct rql_partition p = partition_of(group, &plan);
 		RQL_TRY(rql_record_partition(c, &p, err));
@@ -489,8 +528,7 @@ rql_status rql_record_group_by_begin(struct rql_commands *c, const struct rql_gr
 {
 	RQL_TRY(check(group, err));
 	struct group_by_plan plan = plan_of(group);
-	record_clear(c, group, &plan);
-	return RQL_OK;
+	return record_begin(c, group, &plan, err);
 }
 
 rql_status rql_record_group_by_end(struct rql_commands *c, const struct rql_group_by *group, struct rql_error *err)

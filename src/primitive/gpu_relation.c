@@ -15,6 +15,8 @@
 #include "shaders/primitive/group_by_small_64_32.comp.h"
 #include "shaders/primitive/group_by_small_64_64.comp.h"
 #include "shaders/primitive/group_by_small_64_real.comp.h"
+#include "shaders/primitive/group_by_begin_32.comp.h"
+#include "shaders/primitive/group_by_begin_64.comp.h"
 #include "shaders/primitive/join_32.comp.h"
 #include "shaders/primitive/join_64.comp.h"
 #include "shaders/primitive/join_order_32.comp.h"

@@ -49,6 +49,8 @@
 	X(GROUP_BY_SMALL_64_32, group_by_small_64_32, group_by)                                                            \
 	X(GROUP_BY_SMALL_64_64, group_by_small_64_64, group_by)                                                            \
 	X(GROUP_BY_SMALL_64_REAL, group_by_small_64_real, group_by)                                                        \
+	X(GROUP_BY_BEGIN_32, group_by_begin_32, group_by)                                                                  \
+	X(GROUP_BY_BEGIN_64, group_by_begin_64, group_by)                                                                  \
 	X(GROUP_BY_MERGE_32, group_by_merge_32, group_by)                                                                  \
 	X(GROUP_BY_MERGE_64, group_by_merge_64, group_by)
 

@@ -45,6 +45,7 @@ RQL_KERNEL_STRUCT_SIZE(rql_exchange_args, 32);
 #define RQL_ROWS_SINGLE 16u  /* of a join: whether a probe row has several is noted */
 #define RQL_ROWS_PAIRED 64u  /* keys of 32 bits lie 8 bytes apart, each before a value of the first column */
 #define RQL_ROWS_BATCH 32u   /* of a group-by: groups of all partitions meet in the table */
+#define RQL_ROWS_VECTORS 128u /* of a group-by: keys and values of 32 bits that lie from multiples of 16 bytes on */
 
 /* What rows that scatter have: columns of 32 bits and of 64 beside the keys, and pairs, as an earlier pass left them. */
 #define RQL_PARTITION_NARROW 1u
@@ -156,13 +157,13 @@ RQL_KERNEL_STRUCT_SIZE(rql_join_rest_args, 88);
  * bits, each an array over them: rows, and for each column sum low, sum high, least, greatest. */
 #define RQL_MERGE_WORDS 4u
 #define RQL_GROUP_SMALL_ROWS 5u /* of a thread of group_by_small.comp, at most */
-/* group_by.comp, group_by_small.comp, group_by_merge.comp. control: uint64_t[2]: groups, rows that found no place. */
+/* group_by.comp, group_by_small.comp, group_by_begin.comp, group_by_merge.comp. control: uint64_t[2]: groups, rows that found no place. */
 struct rql_group_by_args {
 	uint64_t keys, columns, starts, found;
 	uint64_t control, keys_out, counts_out, capacity;
 	uint64_t table_keys, table_words;
 	/* What group_by_small.comp leaves. work: uint64_t, at first the pieces that large partitions may be cut into; and 1 of
-	 * each partition, large, uint32_t. 0: it has not run. */
+	 * each partition, large, uint32_t. 0: it has not run. Then `large` has what group_by_begin.comp chose, uint32_t. */
 	uint64_t work, large;
 	uint32_t count, column_count;
 	uint32_t slots; /* of the table, a power of two */

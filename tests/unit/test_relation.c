@@ -814,6 +814,15 @@ static void test_groups_skew(void **state)
 	struct group_check special = {.key_bits = 32, .value_bits = 32, .rows = 9001, .distinct = 300, .guess = 300,
 	                              .pattern = UNIFORM, .columns = 1, .is_signed = true, .tuning = {.special = true}};
 	check_groups(special);
+	special.guess = 30; /* steps by a sample of more keys than the table has slots */
+	special.columns = 2;
+	check_groups(special);
+	special.key_bits = 64;
+	special.guess = special.distinct = 20;
+	check_groups(special);
+	special.key_bits = 32;
+	special.columns = 1;
+	special.guess = special.distinct = 300;
 	special.tuning.bits = 5;
 	check_groups(special);
 	special.tuning.bits = 0;

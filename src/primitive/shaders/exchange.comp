@@ -7,10 +7,6 @@
 #include "primitive/shaders/words.glsl"
 layout(local_size_x_id = 0) in;
 layout(push_constant, scalar) uniform rql_push { rql_exchange_args args; };
-layout(buffer_reference, scalar, buffer_reference_align = 16) buffer exchange_vector {
-	uvec4 v;
-};
-#define VECTOR(address) exchange_vector(address).v
 
 uint64_t move_word(uint move, uint word)
 {
@@ -29,12 +25,12 @@ void move_chunk(uint64_t from, uint64_t to, uint bytes)
 	uvec4 values[RQL_EXCHANGE_VECTORS];
 	[[unroll]] for (uint i = 0u; i < RQL_EXCHANGE_VECTORS; i++) {
 		uint at = i * RQL_EXCHANGE_THREADS + gl_LocalInvocationIndex;
-		values[i] = at < vectors ? VECTOR(from + at * 16u) : uvec4(0u);
+		values[i] = at < vectors ? RQL_U128(from + at * 16u) : uvec4(0u);
 	}
 	[[unroll]] for (uint i = 0u; i < RQL_EXCHANGE_VECTORS; i++) {
 		uint at = i * RQL_EXCHANGE_THREADS + gl_LocalInvocationIndex;
 		if (at < vectors)
-			VECTOR(to + at * 16u) = values[i];
+			RQL_U128(to + at * 16u) = values[i];
 	}
 	uint word = vectors * 4u + gl_LocalInvocationIndex;
 	if (word < bytes / 4u)

@@ -17,10 +17,8 @@ layout(push_constant, scalar) uniform rql_push { rql_group_by_args args; };
 #include "primitive/shaders/special.glsl"
 #include "primitive/shaders/group_by_table.glsl"
 #include "primitive/shaders/group_by_values.glsl"
-#define ROWS 4u
-#define ALL_ROWS ((1u << ROWS) - 1u)
-#include "primitive/shaders/group_by_places.glsl"
 #include "primitive/shaders/group_by_find.glsl"
+#include "primitive/shaders/group_by_places.glsl"
 shared uint stopped, given_up; // before rows are added, and while they are
 shared uint64_t base;
 
@@ -90,9 +88,29 @@ uint rows_wanted(uint first, uint end)
 	return first < end ? wanted : 0u;
 }
 
+#if KEY_BITS == 32 && VALUE_BITS == 32
+// A lane's rows are neighbours then.
+void load_vectors(uint row, column_words column, out KEY key[ROWS], out VALUE value[ROWS])
+{
+	uvec4 keys = RQL_U128(args.keys + uint64_t(row) * 4ul), values = uvec4(0u);
+	if (column.from != 0ul)
+		values = RQL_U128(column.from + uint64_t(row) * 4ul);
+	[[unroll]] for (uint r = 0u; r < ROWS; r++) {
+		key[r] = keys[r];
+		value[r] = value_of(values[r], column.flags);
+	}
+}
+#endif
+
 void load_rows(uint first, uint end, column_words column, out KEY key[ROWS], out VALUE value[ROWS])
 {
 	uint row = first + gl_SubgroupInvocationID;
+#if KEY_BITS == 32 && VALUE_BITS == 32
+	if ((row_flags() & RQL_ROWS_VECTORS) != 0u && are_all_there(first, end)) {
+		load_vectors(first + ROWS * gl_SubgroupInvocationID, column, key, value);
+		return;
+	}
+#endif
 	if (are_all_there(first, end)) {
 		[[unroll]] for (uint r = 0u; r < ROWS; r++)
 			load_row(row + r * gl_SubgroupSize, column, key[r], value[r]);

@@ -1,6 +1,15 @@
-// A workgroup's table of keys in shared memory: which slot a row's key has. Keys lie by buckets of 16 bytes, which are
-// read at once: so most keys are found by one read, where a table of single keys that is as full would have lanes that
-// look on for several turns, and all lanes of a subgroup with them.
+// A workgroup's table of keys in shared memory: which slot a row's key has.
+// Keys lie by buckets of 16 bytes, which are read at once: so most keys are found by one read, where a table of single keys
+// that is as full would have lanes that look on for several turns, and all lanes of a subgroup with them.
+// Of few groups and many rows even those few keys that are not in their first bucket cost more than all others: nearly every
+// subgroup has one. group_by_begin.comp then has chosen STEPS steps, by a sample, with which nearly each key has a slot of
+// its own. Other keys, and those of a poor sample, go on to the next slots.
+#define ROWS 4u
+#define ALL_ROWS ((1u << ROWS) - 1u)
+#define IS(rows, r) (((rows) >> (r) & 1u) != 0u)
+layout(constant_id = 2) const uint SLOTS = 1024u; // a power of two; one more is the mark's own
+layout(constant_id = 8) const uint STEPS = 1u;    // a power of two; 1: buckets
+shared uint steps[STEPS];
 #if KEY_BITS == 64
 #define BUCKET u64vec2
 #define BUCKET_KEYS 2u
@@ -28,6 +37,9 @@ void clear_keys()
 {
 	for (uint i = rql_thread(); i < BUCKETS; i += THREADS)
 		buckets[i] = BUCKET(EMPTY);
+	if (STEPS > 1u)
+		for (uint i = rql_thread(); i < STEPS; i += THREADS)
+			steps[i] = RQL_U32(args.large, i);
 	if (rql_thread() == 0u)
 		mark_used = 0u;
 }
@@ -109,8 +121,8 @@ uint look_on(in KEY key[ROWS], uint left, uint full, inout uint slots[ROWS])
 	return lost;
 }
 
-// The slots of the wanted rows' keys; returns the rows that have one.
-uint find_slots(in KEY key[ROWS], uint wanted, inout uint slots[ROWS])
+// The slots of the wanted rows' keys, by buckets; returns the rows that have one.
+uint find_by_buckets(in KEY key[ROWS], uint wanted, inout uint slots[ROWS])
 {
 	uint left = 0u;
 	[[unroll]] for (uint r = 0u; r < ROWS; r++)
@@ -133,4 +145,54 @@ uint find_slots(in KEY key[ROWS], uint wanted, inout uint slots[ROWS])
 	[[unroll]] for (uint r = 0u; r < ROWS; r++)
 		full |= is_full(there[r]) ? 1u << r : 0u;
 	return wanted & ~look_on(key, left, full & left, slots);
+}
+
+uint stepped_slot(KEY key)
+{
+	uint hash = rql_bucket_hash(key);
+	return rql_stepped(hash, steps[hash >> 32u - uint(findMSB(STEPS))]) & SLOTS - 1u;
+}
+
+// Rows whose key is not in its own slot: that in which it is, or has its place from now on. As look_on.
+uint step_on(in KEY key[ROWS], uint left, inout uint slots[ROWS])
+{
+	uint lost = 0u, probes = 0u;
+	while (left != 0u) {
+		uint row = findLSB(left), at = slots[0];
+		[[unroll]] for (uint r = 1u; r < ROWS; r++)
+			at = r == row ? slots[r] : at;
+		KEY own = picked(key, row), there = key_of_slot(at);
+		if (own != EMPTY && there == EMPTY) {
+			there = atomicCompSwap(buckets[at / BUCKET_KEYS][at % BUCKET_KEYS], EMPTY, own);
+			there = there == EMPTY ? own : there;
+		}
+		if (own == EMPTY)
+			mark_used = 1u;
+		else if (there != own)
+			lost |= ++probes > PROBES ? 1u << row : 0u;
+		bool done = own == EMPTY || there == own || IS(lost, row);
+		uint next = own == EMPTY ? SLOTS : done ? at : at + 1u & SLOTS - 1u;
+		[[unroll]] for (uint r = 0u; r < ROWS; r++)
+			slots[r] = r == row ? next : slots[r];
+		left &= done ? left - 1u : ~0u;
+		probes = done ? 0u : probes;
+	}
+	return lost;
+}
+
+// The same by steps.
+uint find_by_steps(in KEY key[ROWS], uint wanted, inout uint slots[ROWS])
+{
+	uint left = 0u;
+	[[unroll]] for (uint r = 0u; r < ROWS; r++)
+		slots[r] = stepped_slot(key[r]);
+	[[unroll]] for (uint r = 0u; r < ROWS; r++)
+		left |= key_of_slot(slots[r]) != key[r] || key[r] == EMPTY ? 1u << r : 0u;
+	left &= wanted;
+	return left == 0u ? wanted : wanted & ~step_on(key, left, slots);
+}
+
+uint find_slots(in KEY key[ROWS], uint wanted, inout uint slots[ROWS])
+{
+	return STEPS > 1u ? find_by_steps(key, wanted, slots) : find_by_buckets(key, wanted, slots);
 }

@@ -8,7 +8,6 @@
 #define SUM_WORDS (uint(VALUE_BITS) / 32u)
 #define TALLY_ONE 0x10000u
 #define TALLY_ROWS 0xffffu // at most, between two calls of hold_tallies
-layout(constant_id = 2) const uint SLOTS = 1024u; // of the table, a power of two; one more is the mark's own
 layout(constant_id = 3) const uint PLACES = 1025u; // accumulators: the slots times the copies
 layout(constant_id = 4) const uint EXTREMES = 1025u; // PLACES, or 1 if no column needs `least` or `greatest`
 layout(constant_id = 5) const uint HELD = 5u; // slots of a thread: (SLOTS + 1) divided by the threads, rounded up
@@ -72,8 +71,6 @@ uint add_low(uint place, VALUE value)
 	return old + value < old ? 1u : 0u;
 #endif
 }
-
-#define IS(rows, r) (((rows) >> (r) & 1u) != 0u)
 
 // The rows with a bit in `present` to their places. Each step is one of all rows: so their reads and atomics are under
 // way together, where a row after the other would wait for each.

@@ -21,11 +21,8 @@ uint slots_of_parts()
 
 #if KEY_BITS == 64
 #define SLOT_BYTES 16ul
-layout(buffer_reference, scalar, buffer_reference_align = 16) buffer lookup_slot128 {
-	uvec4 v;
-};
 // Key low, key high, row.
-#define SLOT(slot) lookup_slot128(args.slots + uint64_t(slot) * SLOT_BYTES).v
+#define SLOT(slot) RQL_U128(args.slots + uint64_t(slot) * SLOT_BYTES)
 #define SLOT_KEY(words) packUint2x32((words).xy)
 #define SLOT_ROW(words) (words).z
 #define SLOT_OF(key, row) uvec4(unpackUint2x32(key), row, 0u)

@@ -8,8 +8,8 @@
 #include "primitive/shaders/relation.glsl"
 layout(push_constant, scalar) uniform rql_push { rql_partition_args args; };
 #include "primitive/shaders/partition.glsl"
+#include "primitive/shaders/partition_keys.glsl"
 #define MOST 1024u
-#define ROWS 8u
 shared uint counters[MOST];
 
 void count_row(uint row, KEY key)
@@ -21,14 +21,26 @@ void count_row(uint row, KEY key)
 	atomicAdd(counters[digit_of(key)], 1u);
 }
 
+// The most frequent case has code of its own: keys lie side by side, and all rows take part.
+void count_all(uint64_t keys_at)
+{
+	KEY keys[ROWS];
+	load_all(keys_at, keys);
+	[[unroll]] for (uint r = 0u; r < ROWS; r++)
+		atomicAdd(counters[digit_of(keys[r])], 1u);
+}
+
 void count_rows(uint first, uint end, uint parent)
 {
 	uint t = rql_thread();
 	uint digits = 1u << args.bits;
 	uint pair = (args.flags & RQL_ROWS_PAIRED) != 0u ? 1u : 0u;
+	bool all = (args.flags & RQL_ROWS_NULL_KEY) == 0u && args.valid == 0ul && pair == 0u;
 	for (uint d = t; d < digits; d += THREADS)
 		counters[d] = 0u;
 	barrier();
+	for (; all && end - first >= ROWS * THREADS; first += ROWS * THREADS)
+		count_all(args.keys_in + uint64_t(first) * KEY_BYTES);
 	for (uint base = first; base < end; base += ROWS * THREADS) {
 		KEY keys[ROWS];
 		[[unroll]] for (uint r = 0u; r < ROWS; r++) {

@@ -12,9 +12,8 @@ layout(push_constant, scalar) uniform rql_push { rql_partition_args args; };
 layout(constant_id = 2) const uint WORDS = 4096u; // of counters
 #define PAIRED 0
 #include "primitive/shaders/partition.glsl"
-#define ROWS 8u
+#include "primitive/shaders/partition_keys.glsl"
 #define FULL 0x8000u
-#define KEY_BYTES (KEY_BITS / 8)
 shared uint counters[WORDS];
 
 void count_key(KEY key, uint first_digit)
@@ -35,8 +34,7 @@ void count_row(uint row, KEY key, uint first_digit)
 void count_all(uint64_t keys_at, uint first_digit)
 {
 	KEY keys[ROWS];
-	[[unroll]] for (uint r = 0u; r < ROWS; r++)
-		keys[r] = RQL_KEY(keys_at, r * THREADS);
+	load_all(keys_at, keys);
 	[[unroll]] for (uint r = 0u; r < ROWS; r++)
 		count_key(keys[r], first_digit);
 }
@@ -47,7 +45,7 @@ void count_rows(uint first, uint end, uint first_digit)
 	uint row = first;
 	bool all = (args.flags & RQL_ROWS_NULL_KEY) == 0u && args.valid == 0ul;
 	for (; all && end - row >= ROWS * THREADS; row += ROWS * THREADS)
-		count_all(args.keys_in + uint64_t(row + rql_thread()) * KEY_BYTES, first_digit);
+		count_all(args.keys_in + uint64_t(row) * KEY_BYTES, first_digit);
 	for (row += rql_thread(); row < end; row += THREADS)
 		count_row(row, RQL_KEY(args.keys_in, row), first_digit);
 	barrier();

@@ -47,6 +47,12 @@ uint rql_bucket_hash(KEY key)
 	return (x ^ x >> 15u) * 0x9e3779b1u;
 }
 
+// A slot of a table of few groups by its rql_bucket_hash and the step of its highest bits (group_by_begin.comp).
+uint rql_stepped(uint hash, uint step)
+{
+	return (hash >> 12u) + step * (hash & 0xfffu | 1u);
+}
+
 bool rql_valid_bit(uint64_t bitmap, uint row)
 {
 	return bitmap == 0ul || (RQL_U32(bitmap, row >> 5u) >> (row & 31u) & 1u) != 0u;
