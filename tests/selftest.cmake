@@ -5,7 +5,7 @@ target_sources(test_selftest PRIVATE ${rql_selftest_objects})
 target_link_libraries(test_selftest PRIVATE PkgConfig::JSONC Threads::Threads m ${CMAKE_DL_LIBS})
 rql_add_test(selftest.cpu COMMAND test_selftest cpu LABELS threads TIMEOUT 300)
 # Without a Vulkan device it is skipped (77), as with a driver that has no compute unit. ASan has the suite on the CPU,
-# and the host's side of the devices' methods in unit.cube_*, unit.scan_compute and differential.*.
+# and the host's side of the devices' methods in api.*_devices and differential.*.
 rql_add_test(selftest.vulkan COMMAND test_selftest vulkan:0 LABELS vulkan plain release TIMEOUT 600)
 
 # Every shader that any folder compiles, as the Vulkan 1.2 environment has it.

@@ -239,7 +239,8 @@ rql_status rql_evaluator_filter(struct rql_evaluator *e, const struct rql_rowset
 /* ---- values ---- */
 
 struct computing {
-	struct rql_evaluator *e;
+	struct rql_evaluator *e; /* of many rows */
+	const struct rql_expr *expr;
 	const struct rql_rowset *set;
 	struct rql_column *column;
 };
@@ -310,7 +311,7 @@ static rql_status compute_by_rows(const struct computing *c, uint64_t first, uin
 {
 	for (uint64_t i = first; i < first + rows; i++) {
 		struct rql_value v;
-		RQL_TRY(rql_rowset_eval(c->set, c->e->exprs[0], rql_rowset_row(c->set, i), &v, err));
+		RQL_TRY(rql_rowset_eval(c->set, c->expr, rql_rowset_row(c->set, i), &v, err));
 		if (v.is_null)
 			continue;
 		v.type = c->column->type;
@@ -344,11 +345,26 @@ static void drop_validity(struct rql_column *column, uint64_t rows)
 		column->validity = NULL;
 }
 
+/* As without a program, and without what evaluators keep of threads: a query's one row has as many of them as columns. */
+static rql_status compute_few(struct rql_running *r, const struct computing *c)
+{
+	RQL_TRY(rql_running_ask(r, r->err));
+	return compute_by_rows(c, 0, c->set->rows, r->err);
+}
+
+static rql_status compute_many(struct rql_running *r, struct computing *c)
+{
+	struct rql_expr *one = (struct rql_expr *)(uintptr_t)c->expr; /* an evaluator's list; it changes none */
+	RQL_TRY(rql_evaluator_new(r, c->set, &one, 1, false, c->set->rows, &c->e));
+	rql_status status = rql_morsels_run(r, c->set->rows, compute_morsel, c);
+	rql_evaluator_free(c->e);
+	return status;
+}
+
 rql_status rql_rowset_compute(struct rql_running *r, const struct rql_rowset *set, const struct rql_expr *e,
                               struct rql_vector *out)
 {
-	struct rql_expr *one = (struct rql_expr *)(uintptr_t)e; /* an evaluator's list; it changes none */
-	struct computing c = {.set = set};
+	struct computing c = {.set = set, .expr = e};
 	if (e->kind == RQL_EXPR_REF) {
 		*out = set->vectors[e->index];
 		return RQL_OK;
@@ -356,15 +372,12 @@ rql_status rql_rowset_compute(struct rql_running *r, const struct rql_rowset *se
 	if (e->kind == RQL_EXPR_CONSTANT)
 		return rql_vector_constant(r, &e->value, set->rows, out);
 	uint32_t column;
-	struct rql_entry *tree = rql_expr_by_rows(e) ? NULL : rql_expr_of_string(r->arena, e, &column);
+	const bool by_rows = rql_expr_by_rows(e);
+	struct rql_entry *tree = by_rows ? NULL : rql_expr_of_string(r->arena, e, &column);
 	if (tree)
 		return rql_rowset_compute_string(r, set, tree, column, e->type, out);
 	RQL_TRY(rql_column_room(r, e->type, set->rows, true, &c.column));
-	RQL_TRY(rql_evaluator_new(r, set, &one, 1, false, set->rows, &c.e));
-	rql_status status = rql_morsels_run(r, set->rows, compute_morsel, &c);
-	rql_evaluator_free(c.e);
-	if (status != RQL_OK)
-		return status;
+	RQL_TRY(by_rows && set->rows <= FEW_ROWS ? compute_few(r, &c) : compute_many(r, &c));
 	drop_validity(c.column, set->rows);
 	*out = (struct rql_vector){.kind = RQL_VECTOR_COLUMN, .type = e->type, .values = c.column};
 	return RQL_OK;

@@ -32,14 +32,15 @@ static bool function_is_native(const struct rql_expr *e)
 		return false;
 	const struct rql_type *a = &e->children[0]->type, *b = &e->children[1]->type;
 	bool same = rql_type_equal(*a, *b) && rql_type_equal(*a, e->type) && e->type.id != RQL_TYPE_UHUGEINT;
-	if (!strcmp(e->name, "+") || !strcmp(e->name, "-"))
+	const char op = e->name[0] && !e->name[1] ? e->name[0] : 0;
+	if (op == '+' || op == '-')
 		return same || (e->type.id == RQL_TYPE_DECIMAL && a->id == RQL_TYPE_DECIMAL && b->id == RQL_TYPE_DECIMAL &&
 		                a->scale == e->type.scale && b->scale == e->type.scale);
-	if (!strcmp(e->name, "*") && e->type.id == RQL_TYPE_DECIMAL)
+	if (op == '*' && e->type.id == RQL_TYPE_DECIMAL)
 		return a->id == RQL_TYPE_DECIMAL && b->id == RQL_TYPE_DECIMAL && a->scale + b->scale == e->type.scale;
-	if (!strcmp(e->name, "*"))
+	if (op == '*')
 		return same;
-	return !strcmp(e->name, "/") && same && e->type.id == RQL_TYPE_DOUBLE;
+	return op == '/' && same && e->type.id == RQL_TYPE_DOUBLE;
 }
 
 static bool comparable(const struct rql_expr *e)

@@ -215,6 +215,32 @@ static rql_status find_groups(struct answering *a, struct rql_groups_found **mem
 
 /* ---- columns ---- */
 
+/* Numbers of 32 bits divided by one that stays the same: a product, exact for all of them (Lemire, Kaser, Kurz: Faster
+ * Remainder by Direct Computation, 2019). A division takes three times as long. */
+struct divisor {
+	uint64_t inverse; /* 0: of 1 */
+};
+
+static struct divisor divisor_of(uint64_t by)
+{
+	return (struct divisor){by > 1 ? UINT64_MAX / by + 1 : 0};
+}
+
+static inline uint64_t divided(uint64_t number, struct divisor by)
+{
+	return by.inverse ? (uint64_t)((rql_uint128)by.inverse * number >> 64) : number;
+}
+
+/* rql_groups_code of numbers of 32 bits. */
+static void put_codes(const struct rql_groups_key *key, const struct rql_groups_found *found, uint64_t count, uint32_t *out)
+{
+	const struct divisor stride = divisor_of(key->stride), keys = divisor_of(key->key_count);
+	for (uint64_t i = 0; i < count; i++) {
+		const uint64_t above = divided(found[i].low, stride), code = above - divided(above, keys) * key->key_count;
+		out[i] = (uint32_t)(key->keys ? key->keys[code] : key->first_key + code);
+	}
+}
+
 /* found: of groups [begin, end). */
 static void put_keys(const struct answering *a, uint32_t p, const struct rql_groups_found *found, uint64_t begin, uint64_t end)
 {
@@ -222,6 +248,8 @@ static void put_keys(const struct answering *a, uint32_t p, const struct rql_gro
 	if (key->wide)
 		for (uint64_t i = begin; i < end; i++)
 			a->out->wide_keys[p][i] = rql_groups_code(a->layout, key, found++);
+	else if (!a->layout->wide && a->layout->group_count <= UINT32_MAX)
+		put_codes(key, found, end - begin, a->out->keys[p] + begin);
 	else
 		for (uint64_t i = begin; i < end; i++)
 			a->out->keys[p][i] = (uint32_t)rql_groups_code(a->layout, key, found++);

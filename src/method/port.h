@@ -40,6 +40,11 @@ struct rql_rows {
 	struct rql_buffer *buffer; /* GPU: uint64_t[blocks of the snapshot][RQL_ROWS_BLOCK_WORDS], in its memory from.. */
 	uint64_t offset;           /* ... here on; a multiple of 256 */
 	uint64_t lists; /* uint16_t[blocks][RQL_ROWS_LIST_MOST] from here on, a multiple of 256; 0: there are none */
+	/* Instead of these, where the reader has asked for it (stage.h, list_rows): in memory that the host reads
+	 * uint32_t[list_count], how many rows each list has, which may be more than there is room for, and then
+	 * uint32_t[list_count][list_room], rows as block * RQL_STORE_BLOCK + row, in any order, also twice. */
+	const uint32_t *listed;
+	uint32_t list_count, list_room;
 };
 /* What finding them took. */
 struct rql_selected {

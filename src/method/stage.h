@@ -167,6 +167,9 @@ struct rql_stage_ops {
 	/* ROWS as they lie in the context's memory when the recorded passes are done: what the reader records. NULL: the stage
 	 * gives none. */
 	void (*rows)(const struct rql_stage *stage, const struct rql_stage_context *context, struct rql_rows *out);
+	/* Is asked to give ROWS of the next contexts as lists that the host reads when a run is done, with so much room each at
+	 * least; 0: no more. false: it gives none, or not so long ones. Locks the stage. NULL: it never does. */
+	bool (*list_rows)(struct rql_stage *stage, uint64_t room);
 	/* The same of COLUMNS. context NULL: form and room of the next context, without buffers. */
 	void (*columns)(const struct rql_stage *stage, const struct rql_stage_context *context, struct rql_columns_port *out);
 	/* Adds what a run that has succeeded drew. NULL: nothing. */

@@ -26,8 +26,27 @@ struct rql_lookup_bits {
 };
 rql_status rql_record_lookup_bits(struct rql_commands *c, const struct rql_lookup_bits *lookup,
                                   struct rql_error *err) RQL_MUST_CHECK;
+
+/* The same of many maps in one dispatch, for few probes: the numbers of the rows of each map as a list, in any order. A row
+ * that several probes find comes as often. */
+#define RQL_LOOKUP_LISTS_PROBES 256u /* of a map, at most */
+struct rql_lookup_lists {
+	uint32_t map_count;
+	const struct rql_lookup_bits *maps; /* [map_count]; bits are not given. Of a map without probes nothing is written */
+	const uint32_t *first_rows;         /* [map_count]: added to the rows' numbers */
+	uint32_t room;                      /* rows of each list; more are counted only */
+	struct rql_span counts, rows;       /* uint32_t [map_count], [map_count][room] */
+	struct rql_span table;              /* rql_lookup_lists_bytes; what rql_lookup_lists_write has written */
+};
+uint64_t rql_lookup_lists_bytes(const struct rql_lookup_lists *lists);
+void rql_lookup_lists_write(const struct rql_lookup_lists *lists, void *table);
+rql_status rql_record_lookup_lists(struct rql_commands *c, const struct rql_lookup_lists *lists,
+                                   struct rql_error *err) RQL_MUST_CHECK;
+
 /* The kernel of such a recording, in a form whose keys have so many bits. */
 rql_status rql_see_lookup_bits(const struct rql_device *device, enum rql_lookup_form form, uint32_t key_bits,
                                rql_see_kernel *see, void *state, struct rql_error *err) RQL_MUST_CHECK;
+rql_status rql_see_lookup_lists(const struct rql_device *device, enum rql_lookup_form form, uint32_t key_bits,
+                                rql_see_kernel *see, void *state, struct rql_error *err) RQL_MUST_CHECK;
 
 #endif

@@ -71,9 +71,19 @@ struct rql_lookup_bits_args {
 	uint32_t shift, last;
 	uint32_t part_bits, part_slots;
 	uint32_t slices;
-	uint32_t stride, unused;
+	uint32_t stride; /* as above */
+	uint32_t first_row; /* of lists: added to the rows' numbers */
 };
 RQL_KERNEL_STRUCT_SIZE(rql_lookup_bits_args, 112);
+
+/* The same with LISTED: a workgroup for each map, whose arguments lie in memory. There bits_out is its list of rows, and
+ * slices the list's number. */
+struct rql_lookup_lists_args {
+	uint64_t maps;   /* rql_lookup_bits_args each */
+	uint64_t counts; /* uint32_t each: rows of a list, which may be more than there is room for */
+	uint32_t map_count, room;
+};
+RQL_KERNEL_STRUCT_SIZE(rql_lookup_lists_args, 24);
 
 /* lookup_values.comp: values in the order of `rows`, as words of 64 bits. */
 #define RQL_LOOKUP_WIDE 1u

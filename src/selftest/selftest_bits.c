@@ -1,4 +1,4 @@
-/* Rows that batches of look-ups find as bits (primitive/lookup_bits.h), in maps of every form against loops over all keys:
+/* Rows that batches of look-ups find as bits and as lists (primitive/lookup_bits.h), in maps of every form against loops over all keys:
  * points and ranges, lists of several rows, one row a key, ranges over everything whose rows several workgroups share. */
 #include "selftest/selftest_keys.h"
 
@@ -144,6 +144,46 @@ static rql_status make_listed(struct rql_selftest *t, struct world *w, struct rq
 	return rql_selftest_buffer(t, 8, NULL, "failed rows of a map", &map->failed.buffer, err);
 }
 
+/* The same rows as lists: of the map, of none, and of the map again with other numbers. */
+static rql_status run_lists(struct rql_selftest *t, struct world *w, const struct rql_lookup_bits *l, struct rql_error *err)
+{
+	const struct rql_lookup_bits maps[] = {*l, {.map = l->map, .rows = l->rows, .lists = l->lists, .row_count = l->row_count}, *l};
+	const uint32_t first_rows[] = {0, 0, 7};
+	struct rql_lookup_lists lists = {
+		.map_count = 3, .maps = maps, .first_rows = first_rows, .room = (uint32_t)(w->k->keys * w->k->probes) + 1};
+	const uint64_t bytes = 12 + 12 * (uint64_t)lists.room;
+	uint32_t *found;
+	uint8_t *table;
+	struct rql_commands *c;
+	RQL_TRY(rql_selftest_alloc(t, 3 + 3 * (uint64_t)lists.room, 4, &found, err));
+	RQL_TRY(rql_selftest_alloc(t, rql_lookup_lists_bytes(&lists), 1, &table, err));
+	memset(found, 0, bytes);
+	RQL_TRY(rql_selftest_buffer(t, bytes, found, "lists of rows", &lists.counts.buffer, err));
+	RQL_TRY(rql_selftest_buffer(t, rql_lookup_lists_bytes(&lists), NULL, "maps", &lists.table.buffer, err));
+	lists.rows = (struct rql_span){lists.counts.buffer, 12};
+	rql_lookup_lists_write(&lists, table);
+	RQL_TRY(rql_buffer_upload(lists.table.buffer, 0, table, rql_lookup_lists_bytes(&lists), err));
+	RQL_TRY(rql_selftest_record(t, &c, err));
+	RQL_TRY(rql_record_lookup_lists(c, &lists, err));
+	RQL_TRY(rql_selftest_execute(t, err));
+	RQL_TRY(rql_buffer_download(lists.counts.buffer, 0, found, bytes, err));
+	if (found[1] || found[0] != found[2])
+		return rql_selftest_wrong(err, "%u, %u and %u rows are listed of two equal maps with an empty one between", found[0],
+		                          found[1], found[2]);
+	for (uint32_t list = 0; list < 3; list++) {
+		memset(w->bits, 0, w->words * 4);
+		for (uint32_t i = 0; i < found[list]; i++) {
+			const uint32_t row = found[3 + (uint64_t)list * lists.room + i] - first_rows[list];
+			if (row >= w->k->keys)
+				return rql_selftest_wrong(err, "row %u is listed of %llu", row, (unsigned long long)w->k->keys);
+			w->bits[row / 32] |= 1u << row % 32;
+		}
+		if (list != 1)
+			RQL_TRY(rql_selftest_same(w->bits, w->want, w->words, 4, "rows that a batch found, as lists", err));
+	}
+	return RQL_OK;
+}
+
 static rql_status run(struct rql_selftest *t, struct world *w, struct rql_error *err)
 {
 	const struct bits_check *k = w->k;
@@ -168,8 +208,10 @@ static rql_status run(struct rql_selftest *t, struct world *w, struct rql_error 
 	RQL_TRY(rql_record_lookup_bits(c, &l, err));
 	RQL_TRY(rql_selftest_execute(t, err));
 	RQL_TRY(rql_buffer_download(l.bits.buffer, 0, w->bits, w->words * 4, err));
+	RQL_TRY(rql_selftest_same(w->bits, w->want, w->words, 4, "rows that a batch found, as bits", err));
+	RQL_TRY(k->probes <= RQL_LOOKUP_LISTS_PROBES ? run_lists(t, w, &l, err) : RQL_OK);
 	rql_selftest_drop(t);
-	return rql_selftest_same(w->bits, w->want, w->words, 4, "rows that a batch found, as bits", err);
+	return RQL_OK;
 }
 
 static rql_status test_bits(struct rql_selftest *t, struct rql_error *err)

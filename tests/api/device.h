@@ -22,10 +22,9 @@ static inline void with_vulkan(const char *fault)
 		unsetenv("RAYQL_FAULT");
 }
 
-static inline bool has_unit(const char *unit)
+static inline bool finds_unit(const char *unit)
 {
 	char sql[128];
-	with_vulkan(NULL);
 	struct session s = open_session(NULL, NULL);
 	snprintf(sql, sizeof sql, "SELECT count(*) FROM rayql_devices() WHERE device = 'vulkan:0' AND units LIKE '%%%s%%'",
 	         unit);
@@ -34,6 +33,20 @@ static inline bool has_unit(const char *unit)
 	free(rows);
 	close_session(&s);
 	return found;
+}
+
+/* Each case asks; the first one opens a database and the device for it. */
+static inline bool has_unit(const char *unit)
+{
+	static const char *const units[] = {"compute", "rt", "raster"};
+	static enum { UNKNOWN, FOUND, MISSING } known[sizeof units / sizeof *units];
+	size_t u = 0;
+	with_vulkan(NULL);
+	while (strcmp(unit, units[u]) != 0)
+		assert_true(++u < sizeof units / sizeof *units);
+	if (known[u] == UNKNOWN)
+		known[u] = finds_unit(unit) ? FOUND : MISSING;
+	return known[u] == FOUND;
 }
 
 static inline void use(rayql_connection *con, const char *unit)

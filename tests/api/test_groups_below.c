@@ -8,10 +8,10 @@ static struct session groups_session(void)
 {
 	struct session s = open_session(NULL, NULL);
 	run(s.con,
-	    "CREATE TABLE t AS SELECT (hash(i) % 3000)::INTEGER k, (hash(i % 9000) % 1000000007)::BIGINT * 3 w, "
+	    "CREATE TABLE t AS SELECT (hash(i) % 3000)::INTEGER k, (hash(i % 4500) % 1000000007)::BIGINT * 3 w, "
 	    "(i % 23)::SMALLINT f, (hash(i * 3) % 2000)::INTEGER - 1000 v, ((hash(i * 5) % 100000)::BIGINT - 50000)::DECIMAL(9, 2) m, "
 	    "((hash(i * 7) % 64)::DOUBLE - 32) / 8 d, DATE '2019-01-01' + (hash(i * 11) % 90)::INTEGER a, "
-	    "'s' || (hash(i * 13) % 70) s, i % 3 = 0 b FROM range(20000) r(i)");
+	    "'s' || (hash(i * 13) % 70) s, i % 3 = 0 b FROM range(9000) r(i)");
 	run(s.con, "UPDATE t SET k = NULL WHERE v = 7; UPDATE t SET v = NULL WHERE hash(k) % 5 = 0; "
 	           "UPDATE t SET d = CASE k % 4 WHEN 0 THEN 'NaN'::DOUBLE WHEN 1 THEN -0.0 WHEN 2 THEN 0.0 END WHERE k % 7 < 2; "
 	           "UPDATE t SET m = NULL WHERE k % 11 = 3; UPDATE t SET s = NULL WHERE k % 13 = 2; "
@@ -71,7 +71,7 @@ static void averages(rayql_connection *con)
 	run(con, "CREATE TABLE a AS SELECT (hash(i) % 3000)::INTEGER k, (hash(i * 3)::UBIGINT // 2)::BIGINT - 4611686018427387904 g, "
 	         "((hash(i * 5) % 60000)::INTEGER - 30000)::SMALLINT h, (hash(i * 7) % 250)::UTINYINT c, "
 	         "(((hash(i * 11) % 200000)::BIGINT - 100000) / 7)::DECIMAL(18, 9) m, (hash(i * 13) % 9999 / 1000)::DECIMAL(4, 3) n, "
-	         "(CASE i % 5 WHEN 0 THEN 4.9e-324 * (i % 9) WHEN 1 THEN -1e308 ELSE (i % 1000) / 7 END)::DOUBLE d FROM range(20000) r(i)");
+	         "(CASE i % 5 WHEN 0 THEN 4.9e-324 * (i % 9) WHEN 1 THEN -1e308 ELSE (i % 1000) / 7 END)::DOUBLE d FROM range(9000) r(i)");
 	run(con, "UPDATE a SET g = NULL, m = NULL WHERE k % 5 = 1; UPDATE a SET h = NULL, d = NULL WHERE k % 7 = 1; "
 	         "CREATE INDEX ca ON a USING columns (*)");
 	same(con, "SELECT k % 500 y, min(x), max(x), count(x) FROM (SELECT k, avg(g) x FROM a GROUP BY k) GROUP BY y ORDER BY ALL");
@@ -137,7 +137,7 @@ static void halves(rayql_connection *con)
 {
 	run(con, "CREATE TABLE z AS SELECT (hash(i) % 2500)::INTEGER k, (i % 9)::TINYINT f, CASE i % 7 WHEN 0 THEN "
 	         "9223372036854775807 WHEN 1 THEN -9223372036854775808 WHEN 2 THEN NULL ELSE hash(i)::HUGEINT - 9223372036854775808 END::BIGINT g, "
-	         "(((hash(i * 3) % 1999999999999999999)::HUGEINT - 999999999999999999) / 1000)::DECIMAL(18, 2) m FROM range(20000) r(i); "
+	         "(((hash(i * 3) % 1999999999999999999)::HUGEINT - 999999999999999999) / 1000)::DECIMAL(18, 2) m FROM range(9000) r(i); "
 	         "UPDATE z SET g = NULL WHERE k % 11 = 3; UPDATE z SET g = 0 WHERE k % 13 = 3; CREATE INDEX cz ON z USING columns (*)");
 	same(con, "SELECT sum(x), sum(y), count(x), max(n) FROM (SELECT f, sum(x) x, sum(y) y, sum(n) n FROM (SELECT f, k, sum(g) x, sum(m) y, "
 	          "count(*) n FROM z GROUP BY f, k) GROUP BY f)");
@@ -235,8 +235,8 @@ static void joins(rayql_connection *con)
 /* A DISTINCT argument: groups by it, too, are grouped once more. */
 static void distinct(rayql_connection *con)
 {
-	run(con, "CREATE TABLE u AS SELECT (hash(i) % 15000)::INTEGER x, (i % 7)::INTEGER g, i::INTEGER v, (i % 1001)::SMALLINT s, "
-	         "(hash(i) % 100000)::DECIMAL(9, 2) m FROM range(20000) r(i); UPDATE u SET s = NULL WHERE v % 3 = 0; "
+	run(con, "CREATE TABLE u AS SELECT (hash(i) % 6000)::INTEGER x, (i % 7)::INTEGER g, i::INTEGER v, (i % 1001)::SMALLINT s, "
+	         "(hash(i) % 100000)::DECIMAL(9, 2) m FROM range(9000) r(i); UPDATE u SET s = NULL WHERE v % 3 = 0; "
 	         "UPDATE u SET x = NULL WHERE x % 91 = 0; CREATE INDEX cu ON u USING columns (*)");
 	same(con, "SELECT count(DISTINCT x), sum(v), max(v) FROM u");
 	same(con, "SELECT count(DISTINCT x), avg(s) FROM u");
@@ -349,7 +349,7 @@ static void everything(void **state)
 	partitions(s.con);
 	edges(s.con);
 	wide_keys(s.con);
-	for (unsigned i = 0; i < random_count(8, 40); i++)
+	for (unsigned i = 0; i < random_count(5, 40); i++)
 		random_query(s.con, (int)i);
 	close_session(&s);
 }

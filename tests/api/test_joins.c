@@ -392,6 +392,7 @@ static void payloads_that_repeat(void **state)
 	};
 	struct session s = scan_session();
 	(void)state;
+	left_to_duckdb1();
 	run(s.con, "CREATE TABLE wide AS SELECT i::INTEGER AS k, (CASE WHEN i < 80000 THEN i ELSE i % 900 END)::INTEGER AS v, "
 	           "CASE WHEN i % 900 <> 7 THEN 'word ' || (CASE WHEN i < 80000 THEN i ELSE i % 900 END) END AS w, "
 	           "CASE WHEN i % 11 <> 3 THEN (i % 100000) / 4 END::DOUBLE AS z, 5000000000 + i % 100000 AS b "

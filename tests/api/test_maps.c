@@ -154,10 +154,14 @@ static void transactions(void **state)
 #define ROUNDS 6
 #define CHANGES 1u
 #define IS_ASKED(q) ((q) == 2 || (q) == 3 || (q) == 4 || (q) == 9)
+#define DIMENSION_ROWS "130000" /* two groups of rows of DuckDB's */
+#define FACT_ROWS "130000"
 #else
 #define ROUNDS 12
 #define CHANGES 3u
 #define IS_ASKED(q) true
+#define DIMENSION_ROWS "250000"
+#define FACT_ROWS "300000"
 #endif
 
 struct reader {
@@ -190,6 +194,7 @@ static void *read_stars(void *argument)
 static void at_once(void **state)
 {
 	(void)state;
+	left_to_duckdb1();
 	struct session s = open_alike();
 	pthread_t threads[READERS];
 	struct reader readers[READERS];
@@ -214,6 +219,7 @@ static void at_once(void **state)
 static void large(void **state)
 {
 	(void)state;
+	left_to_duckdb1();
 	struct session s = open_session(NULL, NULL);
 	static const char *const plain[] = {
 		"SELECT d.k, name, v, count(*), sum(a) FROM f JOIN d ON f.k = d.k WHERE v > 3 GROUP BY ALL ORDER BY ALL LIMIT 50",
@@ -230,9 +236,9 @@ static void large(void **state)
 	                                      "UPDATE d SET k = 6, far = 600000 WHERE k = 8"};
 	run(s.con, "SET rayql_force = on");
 	run(s.con, "CREATE TABLE d AS SELECT CASE WHEN i % 1001 = 0 THEN NULL ELSE i END::INTEGER AS k, (i * 100000)::BIGINT "
-	           "AS far, 'the name of number ' || (i % 90000) AS name, (i % 13)::SMALLINT AS v FROM range(250000) r(i)");
+	           "AS far, 'the name of number ' || (i % 90000) AS name, (i % 13)::SMALLINT AS v FROM range(" DIMENSION_ROWS ") r(i)");
 	run(s.con, "CREATE TABLE f AS SELECT (i * 7919 % 1000)::INTEGER AS a, (i * 31 % 240007)::INTEGER AS k, "
-	           "((i * 31 % 240007) * 100000)::BIGINT AS far FROM range(300000) r(i)");
+	           "((i * 31 % 240007) * 100000)::BIGINT AS far FROM range(" FACT_ROWS ") r(i)");
 	run(s.con, "CREATE INDEX fc ON f USING columns (*)");
 	for (size_t c = 0; c < CHANGES; c++) {
 		if (changes[c])

@@ -177,6 +177,7 @@ static void make_points(rayql_connection *con)
 static void reused_on_gpu(void **state)
 {
 	(void)state;
+	left_to_duckdb1();
 	if (!has_unit("compute"))
 		skip();
 	struct session s = open_session(NULL, NULL);
@@ -206,6 +207,50 @@ static void reused_on_gpu(void **state)
 	}
 	release_all();
 	rayql_disconnect(hosts);
+	close_session(&s);
+}
+
+static uint64_t rows_with(rayql_statement *stmt, int64_t key)
+{
+	rayql_result *res = NULL;
+	rayql_batch *batch = NULL;
+	uint64_t rows = 0;
+	assert_int_equal(rayql_bind_int64(stmt, 1, key), RAYQL_OK);
+	assert_int_equal(rayql_execute(stmt, &res, NULL), RAYQL_OK);
+	while (rayql_fetch(res, &batch, NULL) == RAYQL_OK && batch) {
+		rows += rayql_batch_rows(batch);
+		rayql_batch_free(batch);
+	}
+	rayql_result_free(res);
+	return rows;
+}
+
+/* A GPU lists few rows in one dispatch for all segments. A key may turn out to have more of them, or more than a list ever
+ * takes: then they come as bits, from there on. */
+static void listed_on_gpu(void **state)
+{
+	(void)state;
+	if (!has_unit("compute"))
+		skip();
+	struct session s = open_session(NULL, NULL);
+	rayql_statement *stmt;
+	run(s.con, "CREATE TABLE h AS SELECT n::INTEGER AS id, CASE WHEN n % 1000 = 0 THEN n WHEN n % 1000 < 9 THEN 5 ELSE 7 END AS k "
+	           "FROM range(700000) r(n); CREATE INDEX c ON h USING columns (*); CREATE INDEX i ON h USING hash (k)");
+	use(s.con, "compute");
+	run(s.con, "SET rayql_force = 'rows'; SET rayql_fallback = 'off'");
+	for (unsigned segments = 1; segments <= 2; segments++) {
+		char *text = rows_of(s.con, "EXPLAIN ANALYZE SELECT id FROM h WHERE k = 3000", NULL);
+		if (!strstr(text, "pass lookup.lists") || strstr(text, " times") || strstr(text, "pass scan"))
+			fail_msg("a point of %u segments is more than one dispatch\n%s", segments, text);
+		free(text);
+		assert_int_equal(rayql_prepare(s.con, "SELECT id FROM h WHERE k = ?", &stmt, NULL), RAYQL_OK);
+		const int64_t keys[] = {2000, 3000, 2000, 2001, 5, 2000, 7, 5, 3000, INT64_C(5000000000)};
+		const uint64_t rows[] = {1, 1, 1, 0, 5600, 1, 693700, 5600, 1, 0};
+		for (unsigned i = 0; i < sizeof keys / sizeof *keys; i++)
+			assert_int_equal(rows_with(stmt, keys[i]), rows[i] * (keys[i] == 3000 ? segments : 1));
+		rayql_statement_free(stmt);
+		run(s.con, "INSERT INTO h VALUES (700000, 3000)");
+	}
 	close_session(&s);
 }
 
@@ -292,6 +337,7 @@ static void random_points(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(reused), cmocka_unit_test(reused_on_gpu),
+	                                   cmocka_unit_test(listed_on_gpu),
 	                                   cmocka_unit_test(random_points)};
 	statements = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : statements;
 	seed = argc > 2 ? strtoull(argv[2], NULL, 10) : seed;

@@ -140,11 +140,12 @@ static void damage_is_noticed(void **state)
 	char file[600], manifest[300];
 	struct stat st;
 	(void)state;
+	left_to_duckdb1();
 	snprintf(manifest, sizeof manifest, "%s/manifest", folder);
 	cube_path(file, sizeof file);
 	assert_int_equal(stat(file, &st), 0);
-	for (int i = 0; i < 6; i++) {
-		long at = i < 5 ? st.st_size * i / 5 + 1 : st.st_size - 1;
+	for (int i = 0; i < 3; i++) { /* the head, the contents, the end */
+		long at = i < 2 ? st.st_size * i / 2 + 1 : st.st_size - 1;
 		cube_path(file, sizeof file);
 		flip(file, at);
 		struct session s = open_session(path, NULL);
@@ -348,19 +349,20 @@ static void rebuild(struct session *s, const char *statement, int times)
 static void a_rebuild_leaves_no_old_file(void **state)
 {
 	(void)state;
+	left_to_duckdb1();
 	struct session s = open_session(path, NULL);
-	rebuild(&s, "REFRESH MATERIALIZED VIEW v", 5);
+	rebuild(&s, "REFRESH MATERIALIZED VIEW v", 3);
 	assert_int_equal(count_files(".cube"), 1);
 	rebuild(&s,
 	        "CREATE OR REPLACE MATERIALIZED VIEW v WITH (refresh = auto) AS SELECT g, sum(v), count(*) FROM t GROUP BY g",
-	        5);
+	        3);
 	assert_int_equal(count_files(".cube"), 1);
-	rebuild(&s, SUMS, 5);
+	rebuild(&s, SUMS, 3);
 	assert_int_equal(count_files(".cube"), 1);
-	rebuild(&s, "CREATE OR REPLACE INDEX c ON t USING columns (*)", 5);
+	rebuild(&s, "CREATE OR REPLACE INDEX c ON t USING columns (*)", 3);
 	assert_int_equal(count_files(".columns"), 1);
 	run(s.con, "DELETE FROM t WHERE a = 3");
-	rebuild(&s, "REFRESH INDEX c", 5); /* appended to: written when the database is closed */
+	rebuild(&s, "REFRESH INDEX c", 3); /* appended to: written when the database is closed */
 	assert_true(count_files(".columns") <= 1);
 	run(s.con, "DROP INDEX c; DROP MATERIALIZED VIEW v");
 	assert_int_equal(count_files(".columns") + count_files(".cube"), 0);
@@ -395,6 +397,7 @@ static const struct role roles[] = {
 static void a_file_that_the_manifest_names_stays(void **state)
 {
 	(void)state;
+	left_to_duckdb1();
 	for (int changed = 0; changed < 2; changed++) {
 		role_succeeds(changed ? "changes, refreshes and dies" : "refreshes and dies", path);
 		assert_int_equal(count_files(".cube"), changed ? 1 : 2);

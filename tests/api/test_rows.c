@@ -241,6 +241,7 @@ static void memory(void **state)
 /* Large answers come in pieces, which live on by themselves. */
 static void pieces(void **state)
 {
+	left_to_duckdb1();
 	struct session s = rows_session();
 	rayql_result *res = NULL;
 	rayql_batch *held[8] = {NULL};

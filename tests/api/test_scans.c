@@ -336,6 +336,7 @@ static void beside_cubes(void **state)
 {
 	struct session s = open_session(NULL, NULL);
 	(void)state;
+	left_to_duckdb1();
 	run(s.con, "CREATE TABLE t AS SELECT (i % 7)::INTEGER a, 'g' || (i % 5) g, i::INTEGER v FROM range(300000) r(i)");
 	run(s.con, "CREATE INDEX c ON t USING columns (*)");
 	run(s.con, "CREATE MATERIALIZED VIEW m AS SELECT g, sum(v) FROM t GROUP BY g");
@@ -477,7 +478,7 @@ static void functions_of_many_strings(void **state)
 	run(s.con, "CREATE TABLE m AS SELECT i::INTEGER id, 'http' || (CASE WHEN i % 2 = 0 THEN 's' ELSE '' END) || '://www.site' || "
 	           "(i * 7 % 300) || '.example/page' || (i % 12000) u FROM range(20000) r(i)");
 	run(s.con, "CREATE INDEX mc ON m USING columns (*)");
-	for (size_t step = 0; step < sizeof steps / sizeof *steps; step++) {
+	for (size_t step = 0; step < (host_is_2() ? 2 : sizeof steps / sizeof *steps); step++) {
 		const char *method = step < 3 ? "scan" : NULL; /* then there may be no room for columns */
 		run(s.con, steps[step]);
 		for (size_t i = 0; i < sizeof queries / sizeof *queries; i++) {

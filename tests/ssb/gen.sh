@@ -56,8 +56,9 @@ join="SELECT lo_orderkey, lo_linenumber, lo_custkey, lo_partkey, lo_suppkey, str
 	WHERE lo_custkey = c_custkey AND lo_suppkey = s_suppkey AND lo_partkey = p_partkey AND lo_orderdate = d_datekey"
 expect "flat rows that the join lacks" 0 \
 	"$(ask one.db "SELECT count(*) FROM (SELECT * FROM lineorder_flat EXCEPT ALL ($join))" | tr -d '\r')"
-expect "rows of the join that flat lacks" 0 \
-	"$(ask one.db "SELECT count(*) FROM (($join) EXCEPT ALL SELECT * FROM lineorder_flat)" | tr -d '\r')"
+# as many rows: then flat lacks none of the join's
+expect "rows of the join" 180004 "$(ask one.db "SELECT count(*) FROM ($join)" | tr -d '\r')"
+expect "rows of flat" 180004 "$(ask one.db "SELECT count(*) FROM lineorder_flat" | tr -d '\r')"
 expect "commit dates outside the calendar" 0 \
 	"$(ask one.db "SELECT count(*) FROM lineorder WHERE lo_commitdate NOT IN (SELECT d_datekey FROM date)" | tr -d '\r')"
 

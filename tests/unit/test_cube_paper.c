@@ -14,7 +14,7 @@
 #ifdef __SANITIZE_ADDRESS__
 #define CASES 30u
 #else
-#define CASES 120u
+#define CASES 50u
 #endif
 
 static struct rql_devices *devices;

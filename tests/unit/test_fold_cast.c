@@ -11,7 +11,7 @@
 #include "bind/normal/normal.h"
 #include "host/host.h"
 
-#define TEXTS 20000
+static unsigned text_count = 20000; /* the first argument */
 
 static struct rql_host_db *db;
 static struct rql_host_con *con;
@@ -55,7 +55,7 @@ static void random_text(unsigned *seed, char *out)
 static void put_texts(struct rql_strbuf *sql, unsigned seed)
 {
 	char text[64];
-	for (size_t i = 0; i < TEXTS; i++) {
+	for (size_t i = 0; i < text_count; i++) {
 		if (i < sizeof written / sizeof *written)
 			strcpy(text, written[i]);
 		else
@@ -101,14 +101,16 @@ static void texts(void **state)
 			read += check_batch(batch, types[t]);
 			rql_batch_release(batch);
 		}
-		assert_true(t < 12 ? read > 50 : read < TEXTS / 2); /* the last ones are the host's */
+		assert_true(t < 12 ? read > 50 : read < text_count / 2); /* the last ones are the host's */
 		rql_host_result_free(result);
 		rql_strbuf_free(&sql);
 	}
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+	if (argc > 1)
+		text_count = (unsigned)strtoul(argv[1], NULL, 10);
 	const struct CMUnitTest tests[] = {cmocka_unit_test(texts)};
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }

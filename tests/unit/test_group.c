@@ -161,8 +161,8 @@ static void compare_keys(const int64_t *keys, uint32_t rows, struct rql_group_ke
 static void test_groups(void **state)
 {
 	(void)state;
-	enum { ROWS = SLOW ? 10000 : 30000 };
-	static const uint32_t groups[] = {1, 30, 900, 20000, ROWS};
+	enum { ROWS = 12000 };
+	static const uint32_t groups[] = {1, 30, 900, 8000, ROWS};
 	int64_t *keys = need(malloc(ROWS * sizeof(*keys)));
 	random_state = 7;
 	for (uint32_t i = 0; i < 10; i++) {
@@ -178,7 +178,7 @@ static void test_groups(void **state)
 static void test_growth(void **state)
 {
 	(void)state;
-	enum { ROWS = SLOW ? 10000 : 30000 };
+	enum { ROWS = 12000 };
 	struct rql_sample few = {.taken = true, .read_share = 1, .pass = 1e-4};
 	int64_t *keys = need(malloc(ROWS * sizeof(*keys)));
 	for (uint32_t r = 0; r < ROWS; r++)

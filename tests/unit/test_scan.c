@@ -178,7 +178,7 @@ static void test_narrowed_keys(void **state)
 	struct table t;
 	narrow_table(&t);
 	/* Under TSan a part of them, by several threads. */
-	for (size_t i = 0; i < NARROW_CASES; i += UNDER_TSAN ? 4 : 1)
+	for (size_t i = 0; i < NARROW_CASES; i += UNDER_TSAN ? 12 : 1)
 		for (unsigned form = UNDER_TSAN ? 3 : 0; form < (UNDER_TSAN ? 4 : NARROW_FORMS); form++) {
 			struct rql_device device = cpu(form % 3, 0);
 			struct rql_scan *scan = NULL;
@@ -198,6 +198,7 @@ static void test_narrowed_keys(void **state)
 static void test_narrowed_numbers(void **state)
 {
 	(void)state;
+	skip_if_alone();
 	enum { ROWS = 9000, SPREAD = 200000 };
 	static const int64_t from[] = {INT64_MIN, -700, INT64_MAX - (int64_t)(ROWS - 1) * SPREAD};
 	static const uint32_t lefts[] = {ROWS, 5000, 30, 5, 1, 0};
@@ -251,6 +252,7 @@ static void test_sparse_maps(void **state)
 	int64_t *keys = malloc(ENTRIES * sizeof(*keys));
 	int32_t *payloads = malloc(ENTRIES * sizeof(*payloads));
 	(void)state;
+	skip_if_alone();
 	assert_non_null(keys);
 	assert_non_null(payloads);
 	for (uint32_t s = 0; s < 2; s++) {
@@ -367,25 +369,26 @@ static void test_map_parts(void **state)
 {
 	struct rql_error err = {0};
 	struct rql_pool *pool = NULL;
+	const uint64_t many = UNDER_TSAN ? 100003 : 300007;
 	(void)state;
 	ok(rql_pool_new(3, &pool, &err), &err);
 	for (unsigned shuffled = UNDER_TSAN; shuffled < 2; shuffled++) {
-		check_map_parts(pool, 300007, 1, 200, shuffled);      /* an array of bytes */
-		check_map_parts(pool, 300007, 4, 60000, shuffled);    /* of 16 bits */
-		check_map_parts(pool, 300007, 3, 70000, shuffled);    /* of 32 */
-		check_map_parts(pool, 300007, 50, 300000, shuffled);  /* mostly free */
-		check_map_parts(pool, 300007, 1000, 70000, shuffled); /* a hash table */
-		check_map_parts(pool, 300007, 1 << 20, 70000, shuffled); /* of wide entries */
+		check_map_parts(pool, many, 1, 200, shuffled);      /* an array of bytes */
+		check_map_parts(pool, many, 4, 60000, shuffled);    /* of 16 bits */
+		check_map_parts(pool, many, 3, 70000, shuffled);    /* of 32 */
+		check_map_parts(pool, many, 50, 300000, shuffled);  /* mostly free */
+		check_map_parts(pool, many, 1000, 70000, shuffled); /* a hash table */
+		check_map_parts(pool, many, 1 << 20, 70000, shuffled); /* of wide entries */
 		check_map_parts(pool, 1000, 3, 70000, shuffled);
 	}
 	check_map_parts(NULL, 100000, 3, 70000, true);
 	for (unsigned narrow = UNDER_TSAN; narrow < 2; narrow++) {
-		check_map_column(pool, 300007, 3, narrow);    /* an array */
-		check_map_column(pool, 300007, 50, narrow);   /* mostly free */
-		check_map_column(pool, 300007, 1000, narrow); /* a hash table */
+		check_map_column(pool, many, 3, narrow);    /* an array */
+		check_map_column(pool, many, 50, narrow);   /* mostly free */
+		check_map_column(pool, many, 1000, narrow); /* a hash table */
 		check_map_column(NULL, 1000, 3, narrow);
 	}
-	check_map_column(pool, 300007, 1 << 20, false); /* of wide entries */
+	check_map_column(pool, many, 1 << 20, false); /* of wide entries */
 	rql_pool_free(pool);
 }
 
@@ -415,6 +418,7 @@ static void check_entries(int64_t least, uint64_t apart, bool narrow)
 static void test_maps(void **state)
 {
 	(void)state;
+	skip_if_alone();
 	struct rql_error err = {0};
 	struct rql_map *map = NULL;
 	static const int64_t dense[] = {5, 9, -3, 100}, far[] = {INT64_MIN, INT64_MAX, 0, 1}, twice[] = {4, 5, 4};
@@ -487,6 +491,7 @@ static void check_meets(uint64_t count, uint64_t step, uint64_t width, bool exac
 static void test_map_meets(void **state)
 {
 	(void)state;
+	skip_if_alone();
 	random_state = 11;
 	check_meets(1, 1, 5, true);
 	check_meets(1000, 50, 100, true);       /* an array */
@@ -499,6 +504,7 @@ static void test_map_meets(void **state)
 static void test_kernels(void **state)
 {
 	(void)state;
+	skip_if_alone();
 	const struct rql_scan_kernels *a = rql_scan_kernels_for(RQL_SIMD_PORTABLE);
 	static uint32_t codes[RQL_SCAN_BLOCK + RQL_SCAN_SLACK], bits[4096];
 	static int64_t wide[RQL_SCAN_BLOCK + RQL_SCAN_SLACK];
@@ -554,6 +560,7 @@ static void test_kernels(void **state)
 static void test_wide_sums(void **state)
 {
 	(void)state;
+	skip_if_alone();
 	struct rql_error err = {0};
 	struct rql_device device = cpu(RQL_SIMD_AVX512, 0);
 	struct rql_agg sum = {.kind = RQL_AGG_SUM};
@@ -608,7 +615,7 @@ static void test_many_groups(void **state)
 		struct rql_agg aggs[2] = {{.kind = RQL_AGG_SUM}, {.kind = RQL_AGG_COUNT_STAR}};
 		struct rql_request request = {
 			.snapshot = c.snapshot, .group_count = 1, .groups = &key, .agg_count = 2, .aggs = aggs};
-		for (unsigned pool = 0; pool < 2; pool++) {
+		for (unsigned pool = UNDER_TSAN; pool < 2; pool++) {
 			struct rql_device device = cpu(RQL_SIMD_AVX512, pool);
 			struct rql_scan *scan = NULL;
 			struct rql_arena *arena = need(rql_arena_new());
@@ -659,7 +666,7 @@ static void test_wide_groups(void **state)
 		assert_int_equal(rql_scan_prepare(&request, &device, &scan, &err), RQL_ERROR_UNSUPPORTED); /* 129 bits */
 		rql_error_clear(&err);
 		request.group_count = 2;
-		for (unsigned pool = 0; pool < 2; pool++) {
+		for (unsigned pool = UNDER_TSAN; pool < 2; pool++) {
 			device = cpu(RQL_SIMD_AVX512, pool);
 			struct rql_arena *arena = need(rql_arena_new());
 			struct rql_port answer;
@@ -861,7 +868,7 @@ static void test_keyed(void **state)
 	struct rql_device device = cpu(RQL_SIMD_AVX512, 0);
 	struct rql_scan *scan = NULL;
 	struct rql_error err = {0};
-	for (unsigned pool = 0; pool < 2; pool++) {
+	for (unsigned pool = UNDER_TSAN; pool < 2; pool++) {
 		request.conjunct_count = 0;
 		check_keyed(&request, pool, 0, rows - 1);
 		request.conjunct_count = 1;
@@ -1047,6 +1054,7 @@ static double price_of(const struct rql_request *request, const struct rql_scan_
 static void test_prices_rise(void **state)
 {
 	(void)state;
+	skip_if_alone();
 	const uint32_t most = 1u << 20;
 	int32_t *values = need(malloc(most * sizeof(*values)));
 	for (uint32_t i = 0; i < most; i++)
@@ -1091,6 +1099,7 @@ static void test_prices_rise(void **state)
 static void test_calibrate(void **state)
 {
 	(void)state;
+	skip_if_alone();
 	struct rql_error err = {0};
 	struct rql_device device = cpu(RQL_SIMD_AVX512, 0);
 	struct rql_scan_profile p = {.compile_ns = 3};

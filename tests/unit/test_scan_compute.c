@@ -9,7 +9,7 @@
 #include "scan_answers.h"
 #include "scan_device.h"
 
-#define CASES (SLOW ? 5u : is_long() ? 20u : 8u)
+#define CASES (SLOW ? 5u : is_long() ? 20u : 6u)
 #define ROUGH_CASES (SLOW ? 2u : is_long() ? 10u : 3u) /* of each kind of column, and most are kernels of their own */
 
 static uint64_t passed; /* rows, of the last request that ran */
@@ -979,19 +979,24 @@ int main(void)
 	int skip = vulkan_skip_without(RQL_UNIT_COMPUTE);
 	if (skip)
 		return skip;
+	const struct CMUnitTest many_kernels[] = {
+		cmocka_unit_test(test_encodings),  cmocka_unit_test(test_widths), cmocka_unit_test(test_few_groups),
+		cmocka_unit_test(test_limbs),      cmocka_unit_test(test_dates),  cmocka_unit_test(test_merged_lists),
+		cmocka_unit_test(test_narrowed_keys), cmocka_unit_test(test_rough),
+	};
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_encodings),        cmocka_unit_test(test_widths),
 		cmocka_unit_test(test_random),
 		cmocka_unit_test(test_many_groups),      cmocka_unit_test(test_wide_sums),
 		cmocka_unit_test(test_failures),         cmocka_unit_test(test_threads),
-		cmocka_unit_test(test_few_groups),       cmocka_unit_test(test_limbs),
-		cmocka_unit_test(test_pair_join),        cmocka_unit_test(test_dates),
+		cmocka_unit_test(test_pair_join),
 		cmocka_unit_test(test_spread),           cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_small_workgroups), cmocka_unit_test(test_large_subgroups),
 		cmocka_unit_test(test_shapes),           cmocka_unit_test(test_calibrate),
-		cmocka_unit_test(test_merged_lists),     cmocka_unit_test(test_large_set),
+		cmocka_unit_test(test_large_set),
 		cmocka_unit_test(test_rows_too_large),   cmocka_unit_test(test_grown_dictionary),
-		cmocka_unit_test(test_narrowed_keys),    cmocka_unit_test(test_rough),
 	};
-	return cmocka_run_group_tests(tests, open_device, close_device);
+	vulkan_validate(false);
+	int failed = cmocka_run_group_tests(many_kernels, open_device, close_device);
+	vulkan_validate(true);
+	return failed + cmocka_run_group_tests(tests, open_device, close_device);
 }

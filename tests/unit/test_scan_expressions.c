@@ -338,12 +338,12 @@ static bool is_valid(const struct rql_agg_values *v, uint64_t g)
 	return !v->valid || (v->valid[g / 64] >> g % 64 & 1);
 }
 
-/* The groups of both ascend by the id. */
-static void same_answer(const struct rql_port *a, const struct rql_port *b, const struct rql_program *p)
+/* The groups of both ascend by the id; `at`: which aggregate of b. */
+static void same_answer(const struct rql_port *a, const struct rql_port *b, uint32_t at, const struct rql_program *p)
 {
 	assert_int_equal(a->group_count, b->group_count);
 	for (uint64_t g = 0; g < a->group_count; g++) {
-		const struct rql_agg_values *x = &a->aggs[0], *y = &b->aggs[0];
+		const struct rql_agg_values *x = &a->aggs[0], *y = &b->aggs[at];
 		bool known = is_valid(x, g), same = known == is_valid(y, g) && a->keys[0][g] == b->keys[0][g];
 		if (same && known)
 			same = x->kind == RQL_MEASURE_REAL ? order_real(x->real[g], y->real[g]) == 0 : x->integer[g] == y->integer[g];
@@ -358,82 +358,133 @@ static void same_answer(const struct rql_port *a, const struct rql_port *b, cons
 	}
 }
 
-/* MIN(expression) of each row; part: of rows in some range, and rows outside must not fail. */
-static void compare_program(const struct rql_store_snapshot *snapshot, const struct rql_program *p, bool part,
-                            struct rql_arena *arena)
+/* Expressions that share a kernel, which costs far more than what it computes; their rows are of one range. */
+#define TOGETHER 10u
+struct together {
+	const struct rql_store_snapshot *snapshot;
+	struct rql_arena *arena;
+	struct rql_conjunct some;
+	uint32_t count;
+	struct rql_row_program programs[TOGETHER];
+	struct rql_port want[TOGETHER];
+};
+
+/* part: of rows in some range, and rows outside must not fail. */
+static struct together together_of(const struct rql_store_snapshot *snapshot, bool part)
 {
-	struct rql_source *inputs = need(RQL_NEW_ARRAY(arena, struct rql_source, p->input_count + 1));
-	struct rql_device host = cpu(RQL_SIMD_AVX2, 0);
-	struct rql_error err = {0}, other = {0};
-	struct rql_scan *scan = NULL;
-	struct rql_prepared *prepared = NULL;
-	struct rql_scan_counts counts;
-	struct rql_port want = {0}, have = {0};
-	const char *why = NULL;
-	for (uint32_t i = 0; i < p->input_count; i++)
-		inputs[i].index = p->inputs[i].column;
-	struct rql_row_program program = {.program = p, .inputs = inputs};
+	struct together t = {.snapshot = snapshot, .arena = need(rql_arena_new())};
 	const rql_int128 rows = (rql_int128)snapshot->rows;
-	struct rql_conjunct some = {.test = RQL_TEST_IN_RANGE, .index = ID, .least = part ? roll(ROWS) : 0};
-	some.greatest = part && roll(2) ? some.least + (rql_int128)roll(30) : rows;
-	struct rql_group_key key = {.source.index = ID, .key_count = (uint32_t)rows, .null_key = RQL_NONE};
-	struct rql_agg agg = {.kind = RQL_AGG_MIN, .source = {.kind = RQL_SOURCE_PROGRAM}};
-	struct rql_request request = {.snapshot = snapshot,
-	                              .program_count = 1,
-	                              .programs = &program,
+	t.some = (struct rql_conjunct){.test = RQL_TEST_IN_RANGE, .index = ID, .least = part ? roll(ROWS) : 0};
+	t.some.greatest = part && roll(2) ? t.some.least + (rql_int128)roll(30) : rows;
+	return t;
+}
+
+/* Minimum of each row and expression. On the CPU and, unless it is NULL, on the device: false if that refuses. */
+static bool run_minima(struct together *t, struct rql_row_program *programs, uint32_t count, rql_status *cpu_status,
+                       struct rql_port *want, rql_status *status, struct rql_port *have, struct rql_error *err)
+{
+	struct rql_device host = cpu(RQL_SIMD_AVX2, 0);
+	struct rql_group_key key = {.source.index = ID, .key_count = (uint32_t)t->snapshot->rows, .null_key = RQL_NONE};
+	struct rql_agg aggs[TOGETHER] = {0};
+	for (uint32_t i = 0; i < count; i++)
+		aggs[i] = (struct rql_agg){.kind = RQL_AGG_MIN, .source = {.kind = RQL_SOURCE_PROGRAM, .index = i}};
+	struct rql_request request = {.snapshot = t->snapshot,
+	                              .program_count = count,
+	                              .programs = programs,
 	                              .conjunct_count = 1,
-	                              .conjuncts = &some,
+	                              .conjuncts = &t->some,
 	                              .group_count = 1,
 	                              .groups = &key,
-	                              .agg_count = 1,
-	                              .aggs = &agg};
+	                              .agg_count = count,
+	                              .aggs = aggs};
+	const char *why = NULL;
 	if (rql_method_scan_compute.offer(&request, gpu, &why) == RQL_OFFER_NO) {
 		assert_string_equal(why, "an expression has 128-bit integers inside");
-		refused++;
-		return;
+		return false;
 	}
-	ok(rql_scan_prepare(&request, &host, &scan, &err), &err);
-	rql_status status = rql_scan_run(scan, &host, NULL, arena, NULL, &want, &counts, &err);
-	rql_error_clear(&err);
-	ok(rql_method_scan_compute.prepare(&request, gpu, &prepared, &err), &err);
-	rql_status now = rql_method_scan_compute.run(prepared, gpu, &(struct rql_run){.arena = arena}, &have, &other);
-	if (now != status) {
-		struct rql_strbuf text = {0};
-		rql_program_print(&text, p);
-		fail_msg("%s, not %s: %s\n%s", rql_status_name(now), rql_status_name(status), rql_error_message(&other),
-		         rql_strbuf_text(&text));
+	if (want) {
+		struct rql_scan *scan = NULL;
+		struct rql_scan_counts counts;
+		ok(rql_scan_prepare(&request, &host, &scan, err), err);
+		*cpu_status = rql_scan_run(scan, &host, NULL, t->arena, NULL, want, &counts, err);
+		rql_error_clear(err);
+		rql_scan_free(scan);
 	}
-	rql_error_clear(&other);
-	if (status == RQL_OK) {
-		same_answer(&want, &have, p);
+	if (have) {
+		struct rql_prepared *prepared = NULL;
+		ok(rql_method_scan_compute.prepare(&request, gpu, &prepared, err), err);
+		*status = rql_method_scan_compute.run(prepared, gpu, &(struct rql_run){.arena = t->arena}, have, err);
+		rql_method_scan_compute.free(prepared);
+	}
+	return true;
+}
+
+/* Those that fail on no row, in one kernel. */
+static void compare_together(struct together *t)
+{
+	struct rql_port have = {0};
+	struct rql_error err = {0};
+	rql_status status = RQL_OK;
+	if (t->count) {
+		assert_true(run_minima(t, t->programs, t->count, NULL, NULL, &status, &have, &err));
+		ok(status, &err);
+	}
+	for (uint32_t i = 0; i < t->count; i++) {
+		const struct rql_program *p = t->programs[i].program;
+		same_answer(&t->want[i], &have, i, p);
 		ran++;
 		for (uint32_t s = 0; s < p->step_count; s++)
 			steps_seen[p->steps[s].op]++;
-	} else {
-		assert_int_equal(status, RQL_ERROR_HOST);
-		failed++;
 	}
-	rql_method_scan_compute.free(prepared);
-	rql_scan_free(scan);
+	rql_arena_free(t->arena);
 }
 
-static void random_program(const struct rql_store_snapshot *snapshot)
+/* The CPU's answer; one that fails there must fail in a kernel of its own. The program is of t's arena. */
+static void add_program(struct together *t, const struct rql_program *p)
+{
+	struct rql_source *inputs = need(RQL_NEW_ARRAY(t->arena, struct rql_source, p->input_count + 1));
+	struct rql_error err = {0};
+	struct rql_port have = {0};
+	rql_status status = RQL_OK, now = RQL_OK;
+	assert_true(t->count < TOGETHER);
+	for (uint32_t i = 0; i < p->input_count; i++)
+		inputs[i].index = p->inputs[i].column;
+	t->programs[t->count] = (struct rql_row_program){.program = p, .inputs = inputs};
+	if (!run_minima(t, &t->programs[t->count], 1, &status, &t->want[t->count], NULL, NULL, &err)) {
+		refused++;
+		return;
+	}
+	if (status == RQL_OK) {
+		t->count++;
+		return;
+	}
+	assert_int_equal(status, RQL_ERROR_HOST);
+	assert_true(run_minima(t, &t->programs[t->count], 1, NULL, NULL, &now, &have, &err));
+	if (now != status) {
+		struct rql_strbuf text = {0};
+		rql_program_print(&text, p);
+		fail_msg("%s, not %s: %s\n%s", rql_status_name(now), rql_status_name(status), rql_error_message(&err),
+		         rql_strbuf_text(&text));
+	}
+	rql_error_clear(&err);
+	failed++;
+}
+
+static void random_program(struct together *t)
 {
 	static maker *const makers[] = {big, integer, real, single, money, day, moment, truth};
-	struct rql_arena *arena = need(rql_arena_new());
 	struct rql_error err = {0};
-	struct writer w = {.b = need(rql_builder_new(arena)), .snapshot = snapshot};
+	struct writer w = {.b = need(rql_builder_new(t->arena)), .snapshot = t->snapshot};
 	rql_value_number v = makers[roll(8)](&w, 1 + (unsigned)roll(3));
 	if (rql_builder_status(w.b, &err) == RQL_OK && rql_builder_kind(w.b, v) == RQL_LANE_BOOL)
 		v = rql_build_cast(w.b, v, TYPE(INTEGER), false);
 	struct rql_program *p = NULL;
 	if (rql_builder_status(w.b, &err) == RQL_OK && rql_builder_finish(w.b, &v, 1, &p, &err) == RQL_OK &&
 	    p->step_count > 0)
-		compare_program(snapshot, p, true, arena);
+		add_program(t, p);
 	else
 		unsupported++;
 	rql_error_clear(&err);
-	rql_arena_free(arena);
 }
 
 static void test_random(void **state)
@@ -448,8 +499,12 @@ static void test_random(void **state)
 		random_state = seed * UINT64_C(0x9e3779b97f4a7c15);
 		struct rql_store *store = make_rows(seed % 2);
 		const struct rql_store_snapshot *snapshot = rql_store_snapshot(store);
-		for (unsigned i = 0; i < 25; i++)
-			random_program(snapshot);
+		for (unsigned group = 0; group < 3; group++) {
+			struct together t = together_of(snapshot, true);
+			for (unsigned i = 0; i < TOGETHER; i++)
+				random_program(&t);
+			compare_together(&t);
+		}
 		rql_store_snapshot_release(snapshot);
 		rql_store_release(store);
 	}
@@ -464,22 +519,24 @@ static void test_random(void **state)
 
 /* ---- what random rows may miss ---- */
 
-/* One expression over all rows of a batch, which is released. */
+/* Expressions over all rows of a batch, which is released. */
 static void compare_all(struct rql_batch *batch, rql_value_number (*make)(struct writer *w, unsigned which),
                         unsigned count)
 {
 	struct rql_store *store = store_of(batch);
 	const struct rql_store_snapshot *snapshot = rql_store_snapshot(store);
-	for (unsigned which = 0; which < count; which++) {
-		struct rql_arena *arena = need(rql_arena_new());
-		struct rql_error err = {0};
-		struct writer w = {.b = need(rql_builder_new(arena)), .snapshot = snapshot};
-		rql_value_number v = make(&w, which);
-		struct rql_program *p = NULL;
-		ok(rql_builder_status(w.b, &err), &err);
-		ok(rql_builder_finish(w.b, &v, 1, &p, &err), &err);
-		compare_program(snapshot, p, false, arena);
-		rql_arena_free(arena);
+	for (unsigned which = 0; which < count;) {
+		struct together t = together_of(snapshot, false);
+		for (unsigned i = 0; i < TOGETHER && which < count; i++, which++) {
+			struct rql_error err = {0};
+			struct writer w = {.b = need(rql_builder_new(t.arena)), .snapshot = snapshot};
+			rql_value_number v = make(&w, which);
+			struct rql_program *p = NULL;
+			ok(rql_builder_status(w.b, &err), &err);
+			ok(rql_builder_finish(w.b, &v, 1, &p, &err), &err);
+			add_program(&t, p);
+		}
+		compare_together(&t);
 	}
 	rql_store_snapshot_release(snapshot);
 	rql_store_release(store);

@@ -2,8 +2,10 @@
  * is for, with the validation layer watching; and a device that fails at each of its calls. */
 #ifdef __SANITIZE_ADDRESS__
 #define CASES 4u
+#define NEXT_FAULT(at) ((at) + 1)
 #else
-#define CASES 16u
+#define CASES 8u
+#define NEXT_FAULT(at) ((at) + 1 + (at) / 2) /* ASan, which sees what is not freed, has all of them */
 #endif
 #include "sieve_world.h"
 
@@ -236,7 +238,7 @@ static void fail_each(const struct rql_request *request, const uint64_t *want)
 	const struct rql_method *method = method_of(request->indexes[0].sieve.refine);
 	uint64_t *bits = need(calloc(request->snapshot->blocks * RQL_SIEVE_WORDS + 1, sizeof(*bits)));
 	for (unsigned f = 0; f < 3; f++)
-		for (uint64_t at = 1; at < 60; at++) {
+		for (uint64_t at = 1; at < 60; at = NEXT_FAULT(at)) {
 			struct rql_prepared *p = NULL;
 			struct rql_error err = {0};
 			rql_placements_drop(request->snapshot->segments[0].identity);

@@ -553,10 +553,10 @@ static void verify(struct world *w, const struct rql_store_snapshot *s, bool tho
 #endif
 /* Under ASan one table of each kind: all types and few groups of rows, many groups. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define PLACED_STEP (ALONE ? 9u : 5u)
+#define PLACED_STEP (ALONE ? 27u : 5u)
 #define FIRST_ROUND 1u
 #define ROUNDS 2u
-#define SPOILT_FILES (ALONE ? 20u : 100u)
+#define SPOILT_FILES (ALONE ? 4u : 100u)
 #else
 #define PLACED_STEP 1u
 #define FIRST_ROUND 0u

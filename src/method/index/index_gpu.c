@@ -21,6 +21,9 @@ struct context {
 	 * all segments, which the host writes. */
 	struct rql_columns_port in;
 	struct rql_buffer *probes;
+	/* Rows as lists: READBACK, numbers of rows and then the rows; DEVICE, what is looked up. */
+	struct rql_buffer *listed, *maps;
+	uint32_t list_room; /* 0: bits */
 };
 
 static struct rql_index_gpu *gpu_of(const struct rql_stage *stage)
@@ -157,6 +160,126 @@ uint64_t rql_index_gpu_rows_bytes(const struct rql_index_gpu *gpu)
 	return (blocks + !blocks) * RQL_ROWS_BLOCK_WORDS * sizeof(uint64_t);
 }
 
+static struct rql_index_batch probes_in(const struct rql_index_gpu *gpu, const struct context *x, uint32_t s)
+{
+	uint64_t last;
+	if (!gpu->points)
+		return gpu->batches[s];
+	return batch_of(gpu, s, x->probes, gpu->ops->key(gpu, s, &last) ? gpu->look_ups : 0);
+}
+
+/* ---- few rows: as lists ---- */
+
+#define LISTS_BYTES ((uint64_t)4 << 20) /* of all segments: the host reads them where they lie */
+
+struct listing {
+	struct rql_lookup_lists lists;
+	struct rql_lookup_bits *maps; /* [segments] */
+	uint32_t *first_rows;
+};
+
+static rql_status listing_make(const struct rql_index_gpu *gpu, const struct context *x, struct listing *out,
+                               struct rql_error *err)
+{
+	const uint32_t segments = gpu->snapshot->segment_count;
+	*out = (struct listing){.maps = calloc(segments + 1u, sizeof(*out->maps)),
+	                        .first_rows = calloc(segments + 1u, sizeof(*out->first_rows))};
+	if (!out->maps || !out->first_rows)
+		return rql_error_memory(err, segments * sizeof(*out->maps), "a query on a GPU");
+	for (uint32_t s = 0; s < segments; s++) {
+		const struct rql_index_batch batch = probes_in(gpu, x, s);
+		if (batch.count)
+			gpu->ops->look_up(gpu, s, &batch, &out->maps[s]);
+		out->first_rows[s] = (uint32_t)(gpu->snapshot->segments[s].first_block * RQL_STORE_BLOCK);
+	}
+	out->lists = (struct rql_lookup_lists){.map_count = segments,
+	                                       .maps = out->maps,
+	                                       .first_rows = out->first_rows,
+	                                       .room = x->list_room,
+	                                       .counts = {x->listed, 0},
+	                                       .rows = {x->listed, segments * sizeof(uint32_t)},
+	                                       .table = {x->maps, 0}};
+	return RQL_OK;
+}
+
+static void listing_clear(struct listing *listing)
+{
+	free(listing->maps);
+	free(listing->first_rows);
+}
+
+static uint64_t lists_bytes(const struct rql_index_gpu *gpu, uint64_t room)
+{
+	return (gpu->snapshot->segment_count + UINT64_C(1)) * (room + 1) * sizeof(uint32_t);
+}
+
+static rql_status upload_maps(const struct rql_index_gpu *gpu, struct context *x, const struct rql_lookup_lists *lists,
+                              struct rql_error *err)
+{
+	const uint64_t bytes = rql_lookup_lists_bytes(lists);
+	void *table = calloc(1, bytes);
+	if (!table)
+		return rql_error_memory(err, bytes, "a query on a GPU");
+	rql_lookup_lists_write(lists, table);
+	rql_status status = rql_stage_buffer_new(gpu->stage.device, bytes, RQL_MEMORY_DEVICE, "the maps of a query", &x->maps, err);
+	if (status == RQL_OK)
+		status = rql_buffer_upload(x->maps, 0, table, bytes, err);
+	free(table);
+	return status;
+}
+
+static rql_status open_lists(const struct rql_index_gpu *gpu, struct context *x, struct rql_error *err)
+{
+	struct listing listing;
+	const uint64_t bytes = lists_bytes(gpu, x->list_room);
+	RQL_TRY(rql_stage_buffer_new(gpu->stage.device, bytes, RQL_MEMORY_READBACK, "the rows of an index", &x->listed, err));
+	memset(x->listed->map, 0, gpu->snapshot->segment_count * sizeof(uint32_t)); /* segments without the keys write nothing */
+	rql_status status = listing_make(gpu, x, &listing, err);
+	if (status == RQL_OK)
+		status = upload_maps(gpu, x, &listing.lists, err);
+	listing_clear(&listing);
+	return status;
+}
+
+static rql_status record_lists(const struct rql_index_gpu *gpu, const struct context *x, struct rql_commands *commands,
+                               struct rql_error *err)
+{
+	struct listing listing;
+	rql_status status = listing_make(gpu, x, &listing, err);
+	if (status == RQL_OK)
+		status = rql_record_lookup_lists(commands, &listing.lists, err);
+	listing_clear(&listing);
+	return status;
+}
+
+static bool list_rows(struct rql_stage *stage, uint64_t room)
+{
+	struct rql_index_gpu *gpu = gpu_of(stage);
+	const bool can = gpu->ops->look_up && !gpu->keys.in.from.method && gpu->look_ups <= RQL_LOOKUP_LISTS_PROBES &&
+	                 room <= LISTS_BYTES && lists_bytes(gpu, room) <= LISTS_BYTES &&
+	                 gpu->snapshot->blocks <= UINT32_MAX / RQL_STORE_BLOCK;
+	pthread_mutex_lock(&stage->lock);
+	gpu->list_room = can ? (uint32_t)room : 0;
+	pthread_mutex_unlock(&stage->lock);
+	return can;
+}
+
+bool rql_index_gpu_lists(const struct rql_index_gpu *gpu)
+{
+	pthread_mutex_t *lock = &gpu_of(&gpu->stage)->stage.lock;
+	pthread_mutex_lock(lock);
+	const bool lists = gpu->list_room != 0;
+	pthread_mutex_unlock(lock);
+	return lists;
+}
+
+static bool fits(const struct rql_stage *stage, const struct rql_stage_context *base)
+{
+	return ((const struct context *)base)->list_room == gpu_of(stage)->list_room;
+}
+
+/* ---- contexts ---- */
+
 static rql_status open_context(struct rql_stage *stage, struct rql_stage_context *const *inputs,
                                struct rql_stage_context **out, struct rql_error *err)
 {
@@ -173,6 +296,9 @@ static rql_status open_context(struct rql_stage *stage, struct rql_stage_context
 	if (gpu->points)
 		RQL_TRY(rql_stage_buffer_new(stage->device, probes_bytes(gpu), RQL_MEMORY_UPLOAD, "the probes of a query",
 		                             &x->probes, err));
+	x->list_room = gpu->list_room;
+	if (x->list_room)
+		return open_lists(gpu, x, err);
 	if (gpu->state_bytes)
 		RQL_TRY(rql_stage_buffer_new(stage->device, gpu->state_bytes, RQL_MEMORY_DEVICE, "the state of look-ups",
 		                             &x->found.state, err));
@@ -187,6 +313,8 @@ static void close_context(struct rql_stage *stage, struct rql_stage_context *bas
 	rql_stage_buffer_free(x->found.rows);
 	rql_stage_buffer_free(x->found.state);
 	rql_stage_buffer_free(x->probes);
+	rql_stage_buffer_free(x->listed);
+	rql_stage_buffer_free(x->maps);
 	free(x);
 }
 
@@ -250,19 +378,13 @@ uint64_t rql_index_gpu_keys_bytes(const struct rql_index_gpu *gpu)
 }
 
 /* ---- the recording ---- */
-static struct rql_index_batch probes_in(const struct rql_index_gpu *gpu, const struct context *x, uint32_t s)
-{
-	uint64_t last;
-	if (!gpu->points)
-		return gpu->batches[s];
-	return batch_of(gpu, s, x->probes, gpu->ops->key(gpu, s, &last) ? gpu->look_ups : 0);
-}
-
 static rql_status record(struct rql_stage *stage, struct rql_stage_context *base, struct rql_commands *commands,
                          struct rql_error *err)
 {
 	const struct rql_index_gpu *gpu = gpu_of(stage);
 	const struct context *x = (const struct context *)base;
+	if (x->list_room)
+		return record_lists(gpu, x, commands, err);
 	rql_record_fill(commands, x->found.rows, 0, rql_index_gpu_rows_bytes(gpu), 0);
 	for (uint32_t s = 0; s < gpu->snapshot->segment_count; s++) {
 		if (gpu->keys.in.from.method) {
@@ -288,14 +410,19 @@ static void write_points(const struct rql_stage *stage, const struct rql_stage_c
 
 static void give_rows(const struct rql_stage *stage, const struct rql_stage_context *base, struct rql_rows *out)
 {
-	(void)stage;
-	*out = (struct rql_rows){.buffer = ((const struct context *)base)->found.rows};
+	const struct context *x = (const struct context *)base;
+	*out = (struct rql_rows){.buffer = x->found.rows};
+	if (x->list_room)
+		*out = (struct rql_rows){
+			.listed = x->listed->map, .list_count = gpu_of(stage)->snapshot->segment_count, .list_room = x->list_room};
 }
 
 static uint64_t context_bytes(const struct rql_stage *stage)
 {
 	const struct rql_index_gpu *gpu = gpu_of(stage);
 	const double room = gpu->keys.in.from.method ? gpu->keys.in.from.rows : 0;
+	if (gpu->list_room)
+		return lists_bytes(gpu, gpu->list_room) + (gpu->points ? probes_bytes(gpu) : 0);
 	return rql_index_gpu_rows_bytes(gpu) + gpu->state_bytes + (uint64_t)room * PROBE_BYTES +
 	       (gpu->points ? probes_bytes(gpu) : 0);
 }
@@ -306,6 +433,8 @@ static const struct rql_stage_ops stage_ops = {.place = place,
                                                .record = record,
                                                .write_points = write_points,
                                                .rows = give_rows,
+                                               .list_rows = list_rows,
+                                               .fits = fits,
                                                .bytes = context_bytes};
 
 /* ---- the whole ---- */

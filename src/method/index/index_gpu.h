@@ -8,6 +8,7 @@
 #include "device/placement.h"
 #include "method/index/index_choose.h"
 #include "method/index/index_keys.h"
+#include "primitive/lookup_bits.h"
 #include "primitive/primitive.h"
 #include "method/stage.h"
 
@@ -36,6 +37,9 @@ struct rql_index_gpu_ops {
 	/* Of a segment that has some of the keys. */
 	rql_status (*record)(const struct rql_index_gpu *gpu, uint32_t segment, const struct rql_index_batch *batch,
 	                     const struct rql_index_found *to, struct rql_commands *commands, struct rql_error *err);
+	/* The same as a look-up that gives bits or a list. NULL: the unit gives no lists. */
+	void (*look_up)(const struct rql_index_gpu *gpu, uint32_t segment, const struct rql_index_batch *batch,
+	                struct rql_lookup_bits *out);
 };
 
 struct rql_index_gpu {
@@ -47,6 +51,7 @@ struct rql_index_gpu {
 	uint32_t look_ups; /* in each segment; set before the stage runs */
 	bool points;       /* other values may be looked up than the request's: each context has probes, which runs write */
 	/* Under the stage's lock; NULL: not placed yet. */
+	uint32_t list_room; /* rows come as lists of each segment; 0: as bits */
 	struct rql_placement **placed;   /* [segments]: references */
 	struct rql_buffer *probes;       /* of all segments, where they stay as they are; of keys that come in what is needed to make them */
 	uint64_t *digits;                /* ... [segments]: where that lies */
@@ -69,6 +74,8 @@ uint64_t rql_index_gpu_keys_bytes(const struct rql_index_gpu *gpu);
 double rql_index_gpu_probes_ns(const struct rql_index_gpu *gpu);
 rql_status rql_index_gpu_see(const struct rql_index_gpu *gpu, rql_see_kernel *see, void *state,
                              struct rql_error *err) RQL_MUST_CHECK;
+/* Does the next run give lists? */
+bool rql_index_gpu_lists(const struct rql_index_gpu *gpu);
 /* Also of zeroes. */
 void rql_index_gpu_clear(struct rql_index_gpu *gpu);
 /* Of the rows that a run finds. */

@@ -75,7 +75,7 @@ static rql_status see_kernels(struct rql_prepared *p, rql_see_kernel *see, void 
 {
 	const uint32_t size = collect_size(p->stage.device);
 	const struct rql_kernel_use collect = {.kernel = &collect_kernel, .constants = &size, .count = 1};
-	if (p->placed) /* the pipeline is held */
+	if (p->placed || p->listed) /* the pipeline is held, or there is none */
 		return RQL_OK;
 	if (p->rows)
 		RQL_TRY(rql_scan_list_bound(p, NULL, err));
@@ -88,7 +88,7 @@ static rql_status see_kernels(struct rql_prepared *p, rql_see_kernel *see, void 
 			                         (enum rql_scan_map_part)(i % RQL_SCAN_MAP_PARTS), p->stage.device, see, state, err));
 	if (p->from.method)
 		RQL_TRY(rql_scan_items_see(see, state, err));
-	if (!p->rows && !p->scan->gives && rql_scan_chooses(p, p->capacity))
+	if (rql_scan_can_choose(p, p->capacity))
 		RQL_TRY(rql_scan_first_see(p, see, state, err));
 	/* It also puts groups at rest before the first run. */
 	return p->rows || (p->plan.whole && p->scan->gives) ? RQL_OK : see(state, &collect, err);
@@ -143,7 +143,7 @@ static rql_status place(struct rql_stage *stage, struct rql_progress *progress, 
 	/* Rows for another step are given also when there are none. */
 	const bool always = p->from.method || p->gives;
 	*nothing = p->placed && !p->table.item_count && !always;
-	if (p->placed)
+	if (p->placed || p->listed)
 		return RQL_OK;
 	rql_status status = p->rows ? rql_scan_list_bound(p, progress, err) : RQL_OK;
 	if (status == RQL_OK && !p->plan.scan)
@@ -327,6 +327,8 @@ static rql_status record(struct rql_stage *stage, struct rql_stage_context *base
 	struct rql_columns_port in = {0};
 	struct rql_rows under;
 	uint32_t count;
+	if (x->listed)
+		return RQL_OK;
 	struct rql_use *uses = uses_of(p, x, &count);
 	rql_status status = uses ? rows_in(p, x, &under, err) : rql_error_memory(err, 4096, "a query's commands");
 	if (status == RQL_OK && x->table) {
@@ -442,6 +444,9 @@ static rql_status open_context(struct rql_stage *stage, struct rql_stage_context
 	*out = &x->base;
 	x->capacity = p->capacity;
 	x->items = p->items;
+	x->listed = p->listed;
+	if (x->listed)
+		return RQL_OK;
 	if (p->from.method) {
 		rql_scan_columns_in(p, inputs[0], &in);
 		RQL_TRY(rql_scan_items_make(p, &in, x, err));
@@ -456,7 +461,10 @@ static bool fits(const struct rql_stage *stage, const struct rql_stage_context *
 {
 	const struct rql_prepared *p = rql_scan_prepared_of(stage);
 	const struct rql_scan_context *x = (const struct rql_scan_context *)base;
-	return x->capacity == p->capacity && (x->table || x->items == p->items) && (!x->values || x->room == p->group_room);
+	if (p->listed || x->listed)
+		return p->listed == x->listed;
+	return x->capacity == p->capacity && (x->table || x->items == p->items) && (!x->values || x->room == p->group_room) &&
+	       (x->ranks != NULL) == rql_scan_chooses(p, x->capacity);
 }
 
 static uint64_t context_bytes(const struct rql_stage *stage)
@@ -471,6 +479,10 @@ static rql_status check(struct rql_stage *stage, struct rql_stage_context *base,
 {
 	struct rql_prepared *p = rql_scan_prepared_of(stage);
 	const struct rql_scan_context *x = (const struct rql_scan_context *)base;
+	if (x->listed) {
+		*again = rql_scan_listed_grow(p, x);
+		return RQL_OK;
+	}
 	const uint64_t *head = x->seen ? x->seen->map : x->result->map;
 	if (head[RQL_SCAN_STATE_FAILED])
 		return rql_error_set(err, RQL_ERROR_HOST, "an expression of the query failed in some row");
@@ -481,6 +493,8 @@ static rql_status check(struct rql_stage *stage, struct rql_stage_context *base,
 	*again = p->rows ? rql_scan_list_grow(p, x, head[RQL_SCAN_STATE_FOUND]) : head[RQL_SCAN_STATE_OVERFLOW] != 0;
 	if (*again && !p->rows && p->capacity == x->capacity)
 		p->capacity *= GROW;
+	if (!*again && !p->rows && head[RQL_SCAN_STATE_FOUND] > p->found)
+		p->found = head[RQL_SCAN_STATE_FOUND];
 	if (!*again && x->values)
 		*again = rql_scan_groups_grow(p, x, head[RQL_SCAN_STATE_FOUND]);
 	return RQL_OK;
@@ -614,6 +628,8 @@ static rql_status prepare(const struct rql_request *request, struct rql_device *
 	p->own_points = rql_scan_own_points(request);
 	if (p->under.method)
 		rql_stage_read(&p->stage, p->under.method->stage(p->under.prepared));
+	if (selection && p->under.method)
+		rql_scan_list_ask(p);
 	p->from = request->from;
 	if (p->from.method)
 		rql_stage_read(&p->stage, p->from.method->stage(p->from.prepared));

@@ -6,6 +6,8 @@
  * on an H200 (4.3 GB at 4.4 TB/s), and their way to the host would be 30 ms or more. */
 #include "method/scan/scan_compute_run.h"
 
+#include <math.h>
+
 #include "primitive/primitive.h"
 #include "shaders/method/scan/scan_choose.comp.h"
 #include "util/large.h"
@@ -13,6 +15,9 @@
 #define CHOOSE_SIZE 256u
 #define CHOOSE_MOST 1056u /* workgroups: ranks per invocation beyond */
 #define EQUAL_ROOM 1024u  /* groups beyond twice those that are wanted */
+/* Of fewer groups all go to the host, which chooses among them: on an H100 some ten dispatches take 35 us, and a group takes
+ * 10 ns to be read and ranked there. */
+#define CHOOSE_LEAST 3000.0
 #define BOUND_BYTES 256u  /* of `choice`; then what finding it takes */
 
 static const struct rql_kernel choose_kernel = {
@@ -123,9 +128,15 @@ uint64_t rql_scan_wanted_put(struct rql_scan_plan *plan)
 
 /* ---- memory ---- */
 
+bool rql_scan_can_choose(const struct rql_prepared *p, uint64_t capacity)
+{
+	return !p->rows && !p->scan->gives && !p->plan.whole && !p->scan->groups_form && can_rank(p->scan) &&
+	       p->scan->layout.wanted.first < capacity && capacity <= RQL_NTH_KEYS;
+}
+
 bool rql_scan_chooses(const struct rql_prepared *p, uint64_t capacity)
 {
-	return !p->plan.whole && !p->scan->groups_form && can_rank(p->scan) && p->scan->layout.wanted.first < capacity && capacity <= RQL_NTH_KEYS;
+	return fmax(p->scan->rows_out, (double)p->found) >= CHOOSE_LEAST && rql_scan_can_choose(p, capacity);
 }
 
 /* Of the list that the host reads. */

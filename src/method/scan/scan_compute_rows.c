@@ -388,6 +388,68 @@ static rql_status fetch(const struct rql_scan_context *x, uint64_t count, uint32
 	return RQL_OK;
 }
 
+/* ---- rows that others have listed ---- */
+
+#define LISTED_ROOM UINT64_C(256) /* rows of a segment, at first */
+#define LISTED_MOST 4096.0        /* rows that are expected in all: they are looked up by few threads */
+
+void rql_scan_list_ask(struct rql_prepared *p)
+{
+	const struct rql_scan *scan = p->scan;
+	struct rql_stage *input = p->stage.inputs[0];
+	p->listed = !scan->step_count && !scan->join_count && !scan->under_lists && expected(p) <= LISTED_MOST &&
+	            input->ops->list_rows && input->ops->list_rows(input, LISTED_ROOM);
+}
+
+static void listed_rows(const struct rql_prepared *p, const struct rql_scan_context *x, struct rql_rows *out)
+{
+	p->stage.inputs[0]->ops->rows(p->stage.inputs[0], x->base.inputs[0], out);
+}
+
+bool rql_scan_listed_grow(struct rql_prepared *p, const struct rql_scan_context *x)
+{
+	struct rql_stage *input = p->stage.inputs[0];
+	struct rql_rows rows;
+	uint64_t most = 0;
+	listed_rows(p, x, &rows);
+	for (uint32_t i = 0; i < rows.list_count; i++)
+		most = rows.listed[i] > most ? rows.listed[i] : most;
+	if (most <= rows.list_room)
+		return false;
+	if (p->listed && !input->ops->list_rows(input, most))
+		p->listed = false;
+	return true;
+}
+
+/* All lists as one, each row once. */
+static rql_status take_listed(const struct rql_prepared *p, const struct rql_scan_context *x,
+                              const struct rql_stage_run *run, struct rql_error *err)
+{
+	struct rql_scan_list *list = run->own;
+	struct rql_rows rows;
+	uint64_t count = 0, kept = 0;
+	listed_rows(p, x, &rows);
+	for (uint32_t i = 0; i < rows.list_count; i++)
+		count += rows.listed[i];
+	RQL_TRY(rql_stage_on_host(RQL_MEM_ARRAY(&list->mem, list->entries, count, err), err));
+	const uint32_t *from = rows.listed + rows.list_count;
+	for (uint32_t i = 0; i < rows.list_count; i++, from += rows.list_room) {
+		memcpy(list->entries + kept, from, rows.listed[i] * sizeof(*from));
+		kept += rows.listed[i];
+	}
+	rql_rows_ascend(list->entries, count);
+	for (uint64_t i = kept = 0; i < count; i++)
+		if (!i || list->entries[i] != list->entries[i - 1])
+			list->entries[kept++] = list->entries[i];
+	if (run->timed)
+		RQL_TRY(rql_stage_times(&x->base, run->arena, run->port, err));
+	list->count = kept;
+	run->port->cells_read = run->port->cells_covered = kept;
+	run->port->runs = rows.list_count;
+	run->port->bytes_read = count * sizeof(*from);
+	return RQL_OK;
+}
+
 /* The list is taken out of the context, which the next run may then have. */
 rql_status rql_scan_list_take(struct rql_prepared *p, struct rql_scan_context *x, const struct rql_stage_run *run,
                               struct rql_error *err)
@@ -395,6 +457,8 @@ rql_status rql_scan_list_take(struct rql_prepared *p, struct rql_scan_context *x
 	struct rql_port *answer = run->port;
 	if (!x)
 		return RQL_OK;
+	if (x->listed)
+		return take_listed(p, x, run, err);
 	const uint64_t count = ((const uint64_t *)x->result->map)[RQL_SCAN_STATE_FOUND];
 	const uint64_t most = (uint64_t)x->items * RQL_STORE_BLOCK, rows = most < p->table.rows ? most : p->table.rows;
 	const double part = (double)x->items / p->table.item_count;

@@ -31,6 +31,8 @@ struct rql_prepared {
 	uint32_t bound_step;
 	double bound_rows;
 	uint64_t counted; /* rows that a run over all items has found; 0: not known */
+	uint64_t found;   /* groups, the most of any run */
+	bool listed;      /* a selection whose rows are those of ROWS, as lists: nothing runs here */
 };
 
 /* What a run writes to; at rest between runs. */
@@ -49,6 +51,7 @@ struct rql_scan_context {
 	uint64_t capacity; /* rows */
 	uint32_t items;
 	uint64_t room;     /* groups in result, or where they are chosen in `seen`, or in `values` */
+	bool listed;       /* nothing of all that is there */
 };
 
 /* scan_compute_answer.c: the groups of a run. x NULL: the zone maps left nothing to run. */
@@ -62,7 +65,9 @@ static inline uint64_t rql_scan_key_words(const struct rql_prepared *p)
 /* Bytes of a group in a list. */
 uint64_t rql_scan_entry_bytes(const struct rql_prepared *p);
 
-/* scan_compute_first.c: the first groups of an order, chosen on the device. Does a context of this capacity do so? */
+/* scan_compute_first.c: the first groups of an order, chosen on the device. Can a context of this capacity do so, and does the
+ * next one, since there are many? */
+bool rql_scan_can_choose(const struct rql_prepared *p, uint64_t capacity);
 bool rql_scan_chooses(const struct rql_prepared *p, uint64_t capacity);
 /* Memory of a context, whose capacity is set, and its bytes beside the groups' rows. */
 rql_status rql_scan_first_make(struct rql_prepared *p, struct rql_scan_context *x, struct rql_error *err);
@@ -120,6 +125,10 @@ bool rql_scan_list_direct(uint64_t capacity);
 /* True: `found` rows passed, which were more than the list has room for, or too few for the limit though there are more
  * blocks; the next context has what it takes. */
 bool rql_scan_list_grow(struct rql_prepared *p, const struct rql_scan_context *x, uint64_t found);
+/* Asks whoever gives ROWS for lists, where no condition is left to be tested. */
+void rql_scan_list_ask(struct rql_prepared *p);
+/* True: some list had too little room; the next context has more, or goes another way. */
+bool rql_scan_listed_grow(struct rql_prepared *p, const struct rql_scan_context *x);
 /* Rows that a run will list, and the share of the blocks left by the zone maps that it will read. */
 double rql_scan_list_expected(const struct rql_prepared *p);
 double rql_scan_list_part(const struct rql_prepared *p);

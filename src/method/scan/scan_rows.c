@@ -340,8 +340,8 @@ static rql_status run_passes(struct rql_rows_run *run, struct rql_error *err)
 	return rql_rows_gather(run, err);
 }
 
-rql_status rql_rows_open(struct rql_rows_run *run, const struct rql_scan_rows *rows, struct rql_device *device,
-                         const struct rql_rows *under, struct rql_progress *progress, struct rql_error *err)
+static rql_status open_run(struct rql_rows_run *run, const struct rql_scan_rows *rows, struct rql_pool *pool,
+                           const struct rql_rows *under, struct rql_progress *progress, struct rql_error *err)
 {
 	const struct rql_store_snapshot *snapshot = rows->scan->snapshot;
 	*run = (struct rql_rows_run){
@@ -350,10 +350,16 @@ rql_status rql_rows_open(struct rql_rows_run *run, const struct rql_scan_rows *r
 		run->blocks = under->block_count;
 		run->block_of = under->blocks;
 	}
-	if (rql_scan_worth_sharing(snapshot, under) && rql_pool_threads(device->pool) > 1)
-		run->pool = device->pool;
+	if (pool && rql_scan_worth_sharing(snapshot, under) && rql_pool_threads(pool) > 1)
+		run->pool = pool;
 	rql_mem_init(&run->mem, rows->budget, "the rows of a query");
 	return take_workers(run, run->pool ? rql_pool_threads(run->pool) : 1, err);
+}
+
+rql_status rql_rows_open(struct rql_rows_run *run, const struct rql_scan_rows *rows, struct rql_device *device,
+                         const struct rql_rows *under, struct rql_progress *progress, struct rql_error *err)
+{
+	return open_run(run, rows, device->pool, under, progress, err);
 }
 
 void rql_rows_close(struct rql_rows_run *run)
@@ -392,7 +398,7 @@ rql_status rql_rows_run_listed(const struct rql_scan_rows *rows, struct rql_devi
 {
 	static const uint32_t none;
 	struct rql_rows_run run;
-	rql_status status = rql_rows_open(&run, rows, device, NULL, progress, err);
+	rql_status status = open_run(&run, rows, count > RQL_ROWS_FEW ? device->pool : NULL, NULL, progress, err);
 	run.listed = listed ? listed : &none;
 	run.listed_count = count;
 	return run_whole(&run, status, out, NULL, err);

@@ -5,6 +5,8 @@
  * stay in the second-level cache), and two bytes written; counters cleared, a bit a block looked at. */
 #include "method/scan/scan_rows_query.h"
 
+#include <stdlib.h>
+
 #define CHUNK 4096u /* entries */
 /* Shorter lists stay with the caller: waking a worker takes longer than the work. */
 #define LEAST_SHARED (UINT64_C(1) << 16)
@@ -91,8 +93,52 @@ static rql_status number_blocks(struct splitting *s, struct rql_error *err)
 	return RQL_OK;
 }
 
+static int ascending(const void *a, const void *b)
+{
+	const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	return (x > y) - (x < y);
+}
+
+void rql_rows_ascend(uint32_t *listed, uint64_t count)
+{
+	if (count > 1)
+		qsort(listed, count, sizeof(*listed), ascending);
+}
+
+/* Few rows: put in order, without a counter for each block of the table. */
+static rql_status split_few(struct rql_rows_run *run, struct rql_error *err)
+{
+	const uint64_t count = run->listed_count, table = run->blocks;
+	uint32_t *rows, *block_of;
+	RQL_TRY(RQL_MEM_ARRAY(&run->mem, rows, count, err));
+	RQL_TRY(RQL_MEM_ARRAY(&run->mem, block_of, count, err));
+	RQL_TRY(RQL_MEM_ARRAY(&run->mem, run->left, count, err));
+	RQL_TRY(RQL_MEM_ARRAY(&run->mem, run->first, count + 1, err));
+	RQL_TRY(RQL_MEM_ARRAY(&run->mem, run->row_list, count, err));
+	memcpy(rows, run->listed, count * sizeof(*rows));
+	rql_rows_ascend(rows, count);
+	run->blocks = 0;
+	for (uint64_t i = 0; i < count; i++) {
+		const uint32_t block = rows[i] >> RQL_ROWS_BITS;
+		if (block >= table)
+			return rql_error_set(err, RQL_ERROR_INTERNAL, "a device has found rows in a block that do not exist");
+		if (!i || block != block_of[run->blocks - 1]) {
+			run->first[run->blocks] = i;
+			run->left[run->blocks] = 0;
+			block_of[run->blocks++] = block;
+		}
+		run->left[run->blocks - 1]++;
+		run->row_list[i] = (uint16_t)(rows[i] & (RQL_STORE_BLOCK - 1));
+	}
+	run->first[run->blocks] = count;
+	run->block_of = block_of;
+	return RQL_OK;
+}
+
 rql_status rql_rows_split(struct rql_rows_run *run, struct rql_error *err)
 {
+	if (run->listed_count <= RQL_ROWS_FEW)
+		return split_few(run, err);
 	struct splitting s = {.run = run, .blocks = run->blocks};
 	RQL_TRY(RQL_MEM_ZARRAY(&run->mem, s.counts, s.blocks, err));
 	RQL_TRY(RQL_MEM_ZARRAY(&run->mem, s.some, s.blocks / 64 + 1, err));

@@ -148,8 +148,10 @@ rql_status rql_rows_run_programs(const struct rql_scan_rows *rows, struct rql_sc
                                  uint32_t n);
 /* The rows of the worker's mask as a list. */
 void rql_rows_list_mask(struct rql_scan_worker *w);
-/* scan_rows_list.c: the listed rows by block, and how many each has. */
+/* scan_rows_list.c: the listed rows by block, and how many each has. Of few no worker is woken. */
+#define RQL_ROWS_FEW 256u
 rql_status rql_rows_split(struct rql_rows_run *run, struct rql_error *err);
+void rql_rows_ascend(uint32_t *listed, uint64_t count);
 /* rql_rows_restore for them. */
 rql_status rql_rows_mark(const struct rql_rows_run *run, struct rql_scan_worker *w, uint64_t block);
 /* A run with its workers; to be closed also when that fails. */

@@ -4,12 +4,19 @@
 // range over all rows is as many threads' work as many points. Where few tiles have many rows, several workgroups share
 // one (slices): each looks the tile up, which is little, and takes its part of the rows.
 // Floor: reads a probe, what its search reads (lookup.h) and each row's number, and writes a bit in random places.
-// KEY_BITS: 32 or 64. FORM: 0 sorted, 1 hashed, 2 direct, 3 a B+ tree.
+// KEY_BITS: 32 or 64. FORM: 0 sorted, 1 hashed, 2 direct, 3 a B+ tree. LISTED: each workgroup has a map and at most a tile
+// of probes, and writes the rows' numbers side by side, and how many they are.
 #extension GL_GOOGLE_include_directive : require
 #include "device/kernel.glsl"
 #include "primitive/lookup_kernels.h"
 #include "primitive/shaders/relation.glsl"
+#ifdef LISTED
+layout(push_constant, scalar) uniform rql_push { rql_lookup_lists_args lists; };
+layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer Map { rql_lookup_bits_args v; };
+rql_lookup_bits_args args;
+#else
 layout(push_constant, scalar) uniform rql_push { rql_lookup_bits_args args; };
+#endif
 #define SORTED 0
 #define HASHED_FORM 1
 #define DIRECT 2
@@ -90,6 +97,27 @@ uint owner_of(uint64_t at)
 	return low;
 }
 
+uint row_at(uint64_t at)
+{
+	uint probe = owner_of(at);
+	uint64_t begin = probe == 0u ? 0ul : ends[probe - 1u];
+	return RQL_U32(args.rows, uint64_t(firsts[probe]) + (at - begin) << args.stride);
+}
+
+#ifdef LISTED
+void main()
+{
+	if (rql_group() >= lists.map_count)
+		return;
+	args = Map(lists.maps + rql_group() * 112ul).v;
+	look_up(rql_thread());
+	uint64_t rows = ends[THREADS - 1u];
+	if (rql_thread() == 0u)
+		RQL_U32(lists.counts, args.slices) = uint(rows);
+	for (uint64_t at = rql_thread(); at < min(rows, uint64_t(lists.room)); at += THREADS)
+		RQL_U32(args.bits_out, at) = args.first_row + row_at(at);
+}
+#else
 void main()
 {
 	uint64_t tile = rql_group() / args.slices;
@@ -99,9 +127,8 @@ void main()
 	look_up(tile * THREADS + rql_thread());
 	uint64_t rows = ends[THREADS - 1u];
 	for (uint64_t at = uint64_t(slice) * THREADS + rql_thread(); at < rows; at += uint64_t(args.slices) * THREADS) {
-		uint probe = owner_of(at);
-		uint64_t begin = probe == 0u ? 0ul : ends[probe - 1u];
-		uint row = RQL_U32(args.rows, uint64_t(firsts[probe]) + (at - begin) << args.stride);
+		uint row = row_at(at);
 		atomicOr(RQL_U32(args.bits_out, row / 32u), 1u << row % 32u);
 	}
 }
+#endif

@@ -108,16 +108,23 @@ static uint64_t expected_in(const struct rql_prepared *p, uint32_t s)
 }
 
 /* Points that are hashed have no ends, unless some may be empty ranges. */
+static void look_up(const struct rql_index_gpu *gpu, uint32_t s, const struct rql_index_batch *batch,
+                    struct rql_lookup_bits *out)
+{
+	*out = placed_of(gpu, s)->look_up;
+	out->count = batch->count;
+	out->points = batch->lows;
+	if (out->map.form != RQL_LOOKUP_HASHED || gpu->keys.in.from.method || gpu->points)
+		out->ends = batch->highs;
+	out->expected = expected_in(prepared_of(gpu), s);
+}
+
 static rql_status record(const struct rql_index_gpu *gpu, uint32_t s, const struct rql_index_batch *batch,
                          const struct rql_index_found *to, struct rql_commands *commands, struct rql_error *err)
 {
 	const struct rql_store_segment *segment = &gpu->snapshot->segments[s];
-	struct rql_lookup_bits l = placed_of(gpu, s)->look_up;
-	l.count = batch->count;
-	l.points = batch->lows;
-	if (l.map.form != RQL_LOOKUP_HASHED || gpu->keys.in.from.method || gpu->points)
-		l.ends = batch->highs;
-	l.expected = expected_in(prepared_of(gpu), s);
+	struct rql_lookup_bits l;
+	look_up(gpu, s, batch, &l);
 	l.bits = (struct rql_span){to->rows, segment->first_block * RQL_STORE_BLOCK / 8};
 	l.bit_count = segment->blocks * (uint64_t)RQL_STORE_BLOCK;
 	return rql_record_lookup_bits(commands, &l, err);
@@ -131,7 +138,7 @@ static const struct rql_index_key *key_of(const struct rql_index_gpu *gpu, uint3
 }
 
 static const struct rql_index_gpu_ops ops = {
-	.place = place, .key_bytes = key_bytes, .probe = probe, .key = key_of, .record = record};
+	.place = place, .key_bytes = key_bytes, .probe = probe, .key = key_of, .record = record, .look_up = look_up};
 
 /* ---- the method ---- */
 static rql_status prepare(const struct rql_request *request, struct rql_device *device, struct rql_prepared **out,
@@ -223,11 +230,13 @@ static void price(const struct rql_prepared *p, const struct rql_device *device,
 static rql_status kernels(const struct rql_prepared *p, rql_see_kernel *see, void *state, struct rql_error *err)
 {
 	const struct rql_device *device = p->gpu.stage.device;
+	const bool lists = rql_index_gpu_lists(&p->gpu);
 	RQL_TRY(rql_index_gpu_see(&p->gpu, see, state, err));
 	for (uint32_t s = 0; s < segments_of(p); s++) {
 		const struct rql_index_of as = form_of(p, s, device);
 		const struct rql_index_shape shape = rql_index_placed_shape(&p->choice.snapshot->segments[s], &as);
-		RQL_TRY(rql_see_lookup_bits(device, shape.form, shape.key_bits, see, state, err));
+		RQL_TRY(lists ? rql_see_lookup_lists(device, shape.form, shape.key_bits, see, state, err)
+		              : rql_see_lookup_bits(device, shape.form, shape.key_bits, see, state, err));
 	}
 	return RQL_OK;
 }
