@@ -138,6 +138,7 @@ static void put_row(struct rql_strbuf *why, const struct rql_answer *answer, uin
 /* A row and where it may stand. */
 struct place {
 	char *const *values;
+	uint64_t hash; /* of the values that are compared as they are: answers may have millions of rows */
 	uint64_t first, last; /* from 1 */
 	uint64_t row;
 	bool taken;
@@ -146,9 +147,24 @@ struct place {
 /* qsort has no argument for this; the program has one thread. */
 static const struct rql_answer *sorting;
 
+static uint64_t hash_row(const struct rql_answer *types, char *const *values)
+{
+	uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+	for (uint32_t c = 0; c < types->columns; c++) {
+		if (types->is_real[c])
+			continue;
+		for (const char *at = values[c] ? values[c] : NULL_TEXT; *at; at++)
+			hash = (hash ^ (unsigned char)*at) * UINT64_C(0x100000001b3);
+		hash *= UINT64_C(0x100000001b3); /* where the next value begins */
+	}
+	return hash;
+}
+
 static int compare_rows(const void *a, const void *b)
 {
 	const struct place *x = a, *y = b;
+	if (x->hash != y->hash)
+		return x->hash < y->hash ? -1 : 1;
 	for (uint32_t c = 0; c < sorting->columns; c++) {
 		if (sorting->is_real[c])
 			continue;
@@ -167,7 +183,8 @@ static bool take_places(const struct rql_answer *ours, const struct rql_suite_qu
 {
 	for (uint64_t row = 0; row < ours->rows; row++) {
 		uint64_t at = row + 1 + query->offset, low = 0, high = count;
-		const struct place wanted = {.values = ours->values + row * ours->columns, .last = 0};
+		char *const *values = ours->values + row * ours->columns;
+		const struct place wanted = {.values = values, .hash = hash_row(ours, values), .last = 0};
 		while (low < high) {
 			uint64_t middle = low + (high - low) / 2;
 			if (compare_rows(&places[middle], &wanted) < 0)
@@ -202,7 +219,8 @@ static rql_status check_places(const struct rql_answer *ours, const struct rql_s
 		return rql_error_memory(err, from->rows * sizeof *places, "comparing answers");
 	for (uint64_t row = 0; row < from->rows; row++) {
 		char **values = from->values + row * from->columns;
-		places[row] = (struct place){.values = values, .first = 0, .last = UINT64_MAX, .row = row};
+		places[row] =
+			(struct place){.values = values, .hash = hash_row(ours, values), .first = 0, .last = UINT64_MAX, .row = row};
 		if (from->columns == ours->columns + 2) {
 			places[row].first = strtoull(values[ours->columns], NULL, 10);
 			places[row].last = strtoull(values[ours->columns + 1], NULL, 10);

@@ -345,7 +345,7 @@ static void drop_validity(struct rql_column *column, uint64_t rows)
 		column->validity = NULL;
 }
 
-/* As without a program, and without what evaluators keep of threads: a query's one row has as many of them as columns. */
+/* Row by row, without an evaluator: a query of one row would make one for each column. */
 static rql_status compute_few(struct rql_running *r, const struct computing *c)
 {
 	RQL_TRY(rql_running_ask(r, r->err));

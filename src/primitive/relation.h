@@ -22,7 +22,7 @@ struct rql_relation_tuning {
 	uint32_t threads;           /* of a join's or group-by's workgroup */
 	uint32_t slots, buckets;    /* of its table in shared memory; buckets: joins */
 	uint32_t piece_log2;        /* rows of a piece that a large partition is cut into */
-	bool special;               /* a kernel for this shape of request, whatever the number of its rows */
+	bool special;               /* a kernel for this shape of request, and steps of few groups, whatever the number of rows */
 };
 
 /* A column that goes with the keys. in left out: the row's number, 32 bits. */

@@ -157,7 +157,8 @@ RQL_KERNEL_STRUCT_SIZE(rql_join_rest_args, 88);
  * bits, each an array over them: rows, and for each column sum low, sum high, least, greatest. */
 #define RQL_MERGE_WORDS 4u
 #define RQL_GROUP_SMALL_ROWS 5u /* of a thread of group_by_small.comp, at most */
-/* group_by.comp, group_by_small.comp, group_by_begin.comp, group_by_merge.comp. control: uint64_t[2]: groups, rows that found no place. */
+/* group_by.comp, group_by_small.comp, group_by_begin.comp, group_by_merge.comp. control: uint64_t[2]: groups, rows that
+ * found no place. */
 struct rql_group_by_args {
 	uint64_t keys, columns, starts, found;
 	uint64_t control, keys_out, counts_out, capacity;

@@ -258,8 +258,15 @@ static bool list_rows(struct rql_stage *stage, uint64_t room)
 	const bool can = gpu->ops->look_up && !gpu->keys.in.from.method && gpu->look_ups <= RQL_LOOKUP_LISTS_PROBES &&
 	                 room <= LISTS_BYTES && lists_bytes(gpu, room) <= LISTS_BYTES &&
 	                 gpu->snapshot->blocks <= UINT32_MAX / RQL_STORE_BLOCK;
+	uint64_t roomy = 1; /* so that not each longer list is a run for nothing */
+	while (can && roomy < room)
+		roomy *= 2;
+	roomy = lists_bytes(gpu, roomy) <= LISTS_BYTES ? roomy : room;
 	pthread_mutex_lock(&stage->lock);
-	gpu->list_room = can ? (uint32_t)room : 0;
+	if (!can || !room)
+		gpu->list_room = 0;
+	else if (roomy > gpu->list_room)
+		gpu->list_room = (uint32_t)roomy;
 	pthread_mutex_unlock(&stage->lock);
 	return can;
 }

@@ -50,8 +50,9 @@ struct rql_index_gpu {
 	struct rql_index_keys keys; /* in.from.method NULL: probe() has them */
 	uint32_t look_ups; /* in each segment; set before the stage runs */
 	bool points;       /* other values may be looked up than the request's: each context has probes, which runs write */
-	/* Under the stage's lock; NULL: not placed yet. */
+	/* Under the stage's lock. */
 	uint32_t list_room; /* rows come as lists of each segment; 0: as bits */
+	/* The same; NULL: not placed yet. */
 	struct rql_placement **placed;   /* [segments]: references */
 	struct rql_buffer *probes;       /* of all segments, where they stay as they are; of keys that come in what is needed to make them */
 	uint64_t *digits;                /* ... [segments]: where that lies */

@@ -392,6 +392,7 @@ static rql_status fetch(const struct rql_scan_context *x, uint64_t count, uint32
 
 #define LISTED_ROOM UINT64_C(256) /* rows of a segment, at first */
 #define LISTED_MOST 4096.0        /* rows that are expected in all: they are looked up by few threads */
+#define LISTED_GROWN UINT64_C(65536) /* rows of a segment that runs may find: one workgroup writes them, in some 6 ms */
 
 void rql_scan_list_ask(struct rql_prepared *p)
 {
@@ -416,8 +417,9 @@ bool rql_scan_listed_grow(struct rql_prepared *p, const struct rql_scan_context 
 		most = rows.listed[i] > most ? rows.listed[i] : most;
 	if (most <= rows.list_room)
 		return false;
-	if (p->listed && !input->ops->list_rows(input, most))
-		p->listed = false;
+	p->listed = p->listed && most <= LISTED_GROWN && input->ops->list_rows(input, most);
+	if (!p->listed) /* for good: values differ, and the longest counts */
+		(void)input->ops->list_rows(input, 0);
 	return true;
 }
 

@@ -2,8 +2,8 @@
 // What comes before a group-by: the table in device memory is made empty, and the numbers of groups and of rows without a
 // place begin as 0. Where groups are few (SETS > 1), the first workgroup chooses the steps for the table in shared memory
 // meanwhile (group_by_find.glsl): it finds the keys of a sample and, for those whose hashes begin alike, a step with which
-// each has a slot of its own: perfect hashing by displacement, the largest sets first. What the sample has not seen, or what
-// finds no step, costs time and is not wrong.
+// each has a slot of its own: perfect hashing by displacement, the largest sets first (Belazzougui, Botelho, Dietzfelbinger:
+// Hash, Displace, and Compress, 2009). What the sample has not seen, or what finds no step, costs time and is not wrong.
 // Floor: writes the table once; reads SAMPLE keys a slot.
 // KEY_BITS: 32 or 64.
 #extension GL_GOOGLE_include_directive : require
@@ -11,7 +11,6 @@
 #include "primitive/relation_kernels.h"
 #include "primitive/shaders/relation.glsl"
 layout(push_constant, scalar) uniform rql_push { rql_group_by_args args; };
-#include "primitive/shaders/special.glsl"
 #include "primitive/shaders/group_by_table.glsl"
 #include "primitive/shaders/group_by_find.glsl"
 #define SAMPLE 16u // rows to a slot: rare keys, too, are to be seen
@@ -39,10 +38,8 @@ void clear_table()
 
 void load_sample(uint first, uint rows, out KEY key[ROWS])
 {
-	[[unroll]] for (uint r = 0u; r < ROWS; r++) {
-		uint row = min(first + r * gl_SubgroupSize + gl_SubgroupInvocationID, rows - 1u);
-		key[r] = RQL_KEY(args.keys, (row_flags() & RQL_ROWS_PAIRED) != 0u ? row << 1u : row);
-	}
+	[[unroll]] for (uint r = 0u; r < ROWS; r++)
+		key[r] = RQL_KEY(args.keys, min(first + r * gl_SubgroupSize + gl_SubgroupInvocationID, rows - 1u));
 }
 
 // A subgroup's rows are neighbours, and subgroups lie evenly over the input. The next rows are under way meanwhile.
