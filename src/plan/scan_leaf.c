@@ -1,5 +1,4 @@
 /* A block over a columns structure: is the structure the fact table of a star, and is a scan worth preparing? */
-#include <math.h>
 #include <string.h>
 #include <strings.h>
 #include "bind/block/beyond.h"
@@ -38,7 +37,6 @@ struct trying {
 	double inner_rows; /* of the tables of other than inner joins */
 	double dim_values; /* that are read before a scan can start */
 	double prepared_ns, prepared_rows; /* what that takes; of all tables but the one that is scanned */
-	double expected_ns;                /* with dictionaries: what preparing should take */
 	struct rql_error *err;
 };
 
@@ -304,7 +302,6 @@ static rql_status check_worth(struct trying *t)
 			                     "table %s, which would be joined to it, has more rows (%llu)",
 			                     t->block->tables[i].table, (unsigned long long)t->table_rows[i]);
 	struct preparation prepare = estimate_preparation(t);
-	t->expected_ns = prepare.ns;
 	struct rql_host_work work = host_work(t, fact_rows, fact_rows);
 	for (uint32_t i = 0; i < t->block->table_count; i++)
 		work.selected += i == t->fact ? 0 : (double)t->table_rows[i];
@@ -542,9 +539,7 @@ static uint64_t working_ns(void)
 	return rql_now_ns() - rql_compiled_ns();
 }
 
-/* What was prepared, and how long it took: in the price of one of many runs, or of this one. Of many runs no more counts than
- * is expected: a process also waits for its first allocations, uploads and clocks, and the plan that its first text gets is
- * kept. */
+/* What was prepared, and how long it took: in the price of one of many runs, or of this one. */
 static void charge_preparation(struct trying *t, double ns)
 {
 	if (t->p->is_subplan) /* it runs at once: what is done by now the host would only do again */
@@ -553,7 +548,7 @@ static void charge_preparation(struct trying *t, double ns)
 	for (uint32_t m = 0; m < t->leaf->scan->map_count; m++)
 		bytes += rql_kept_map_bytes(t->leaf->scan->maps[m]);
 	if (is_kept(t, (double)bytes))
-		t->leaf->cost.setup_ns += fmin(ns, t->expected_ns);
+		t->leaf->cost.setup_ns += ns;
 	else
 		t->leaf->cost.run_ns += ns;
 }
