@@ -82,6 +82,20 @@ KEY picked(in KEY of[ROWS], uint row)
 	return it;
 }
 
+uint slot_of(in uint slots[ROWS], uint row)
+{
+	uint it = slots[0];
+	[[unroll]] for (uint r = 1u; r < ROWS; r++)
+		it = r == row ? slots[r] : it;
+	return it;
+}
+
+void put_slot(inout uint slots[ROWS], uint row, uint slot)
+{
+	[[unroll]] for (uint r = 0u; r < ROWS; r++)
+		slots[r] = r == row ? slot : slots[r];
+}
+
 // Rows whose key was not in its first bucket: that in which it is, or has its place from now on. A lane goes through its
 // rows one by one: all of them at once are more instructions and registers. Of nearly every subgroup some lane comes here,
 // so that a bucket is not read again that is known to be full. `slots`: the first buckets of those in `left`. Returns the
@@ -90,9 +104,7 @@ uint look_on(in KEY key[ROWS], uint left, uint full, inout uint slots[ROWS])
 {
 	uint lost = 0u, probes = 0u;
 	while (left != 0u) {
-		uint row = findLSB(left), at = slots[0];
-		[[unroll]] for (uint r = 1u; r < ROWS; r++)
-			at = r == row ? slots[r] : at;
+		uint row = findLSB(left), at = slot_of(slots, row);
 		KEY own = picked(key, row);
 		uint hash = rql_bucket_hash(own);
 		if (IS(full, row)) {
@@ -113,8 +125,7 @@ uint look_on(in KEY key[ROWS], uint left, uint full, inout uint slots[ROWS])
 			}
 		}
 		bool done = place != NO_KEY || IS(lost, row);
-		[[unroll]] for (uint r = 0u; r < ROWS; r++)
-			slots[r] = r == row ? (done ? at * BUCKET_KEYS + place : at) : slots[r];
+		put_slot(slots, row, done ? at * BUCKET_KEYS + place : at);
 		left &= done ? left - 1u : ~0u;
 		probes = done ? 0u : probes;
 	}
@@ -158,9 +169,7 @@ uint step_on(in KEY key[ROWS], uint left, inout uint slots[ROWS])
 {
 	uint lost = 0u, probes = 0u;
 	while (left != 0u) {
-		uint row = findLSB(left), at = slots[0];
-		[[unroll]] for (uint r = 1u; r < ROWS; r++)
-			at = r == row ? slots[r] : at;
+		uint row = findLSB(left), at = slot_of(slots, row);
 		KEY own = picked(key, row), there = key_of_slot(at);
 		if (own != EMPTY && there == EMPTY) {
 			there = atomicCompSwap(buckets[at / BUCKET_KEYS][at % BUCKET_KEYS], EMPTY, own);
@@ -171,9 +180,7 @@ uint step_on(in KEY key[ROWS], uint left, inout uint slots[ROWS])
 		else if (there != own)
 			lost |= ++probes > PROBES ? 1u << row : 0u;
 		bool done = own == EMPTY || there == own || IS(lost, row);
-		uint next = own == EMPTY ? SLOTS : done ? at : at + 1u & SLOTS - 1u;
-		[[unroll]] for (uint r = 0u; r < ROWS; r++)
-			slots[r] = r == row ? next : slots[r];
+		put_slot(slots, row, own == EMPTY ? SLOTS : done ? at : at + 1u & SLOTS - 1u);
 		left &= done ? left - 1u : ~0u;
 		probes = done ? 0u : probes;
 	}

@@ -109,7 +109,7 @@ void main()
 {
 	if (rql_group() >= lists.map_count)
 		return;
-	args = Map(lists.maps + rql_group() * 112ul).v;
+	args = Map(lists.maps)[uint(rql_group())].v;
 	look_up(rql_thread());
 	uint64_t rows = ends[THREADS - 1u];
 	if (rql_thread() == 0u)
