@@ -1,6 +1,6 @@
 /* The look-ups of rayql bench device: keys without duplicates, rows and probes in random order, answers in the probes'
  * order. Sparse keys are a one-to-one mix of their numbers, dense ones the numbers themselves. Each form of map is
- * built, then probed by the probes as they come and in partitions; the rival sorts the probes and puts the answers
+ * built, then probed by the probes as they come and in the order of its parts; the rival sorts the probes and puts the answers
  * back. */
 #include <string.h>
 
@@ -171,7 +171,7 @@ static double probe_moves(const struct lookup_case *one, bool parted)
 	double reads = n * SECTOR * (!sorted ? 1 : (1 + keys) * (ranges ? 2 : 1) + (lookup->sums.buffer ? 2 : 1));
 	if (!parted)
 		return n * (k + answer) + reads;
-	double order = 2 * k + key_bytes(one) + 2;
+	double order = 2 * k + 2;
 	return n * (order + k + answer + 2 * answer + 2) + (reads < map_bytes(one) ? reads : map_bytes(one));
 }
 
@@ -283,8 +283,8 @@ static rql_status measure_sort(struct rql_relation_bench *b, struct lookup_case 
 static rql_status measure_orders(struct rql_relation_bench *b, struct lookup_case *one, struct rql_error *err)
 {
 	char name[24];
-	for (uint32_t bits = 4; bits <= 10; bits++) {
-		snprintf(name, sizeof name, "%u partitions", 1u << bits);
+	for (uint32_t bits = 4; bits <= 8; bits++) {
+		snprintf(name, sizeof name, "%u parts", 1u << bits);
 		RQL_TRY(measure_probes(b, one, bits + 1, name, err));
 	}
 	return RQL_OK;

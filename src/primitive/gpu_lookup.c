@@ -1,5 +1,5 @@
-/* Look-ups on a GPU: probes are brought into partitions by the part of the map that they meet, where that pays, search
- * in it, and their answers go back to the probes' order. lookup.h has the bytes of each pass. */
+/* Look-ups on a GPU: probes are brought into the order of the parts of the map that they meet, where that pays, search in
+ * it, and their answers go back to the probes' order. lookup.h has the bytes of each pass. */
 #include "primitive/lookup_internal.h"
 
 #include "shaders/primitive/lookup_points_direct_32.comp.h"
@@ -11,7 +11,7 @@
 #include "shaders/primitive/lookup_probe_tree_32.comp.h"
 #include "shaders/primitive/lookup_probe_tree_64.comp.h"
 
-/* A partition of the probes takes as long as some random reads of each: fewer probes, or ones that touch little of a
+/* To order the probes takes as long as some random reads of each: fewer probes, or ones that touch little of a
  * map anyway, are not worth it. */
 #define ORDER_PROBES (UINT64_C(1) << 20)
 #define ORDER_BYTES_A_PROBE 128u
@@ -151,49 +151,26 @@ void rql_lookup_order_by(const struct rql_lookup_map *map, struct rql_partition 
 }
 
 struct lookup_plan {
-	uint32_t bits; /* 0: probes as they come */
-	uint64_t points, ends, starts, undo, rows, counts, sums, part_temp, bytes; /* offsets in temp */
+	struct rql_lookup_tiles tiles;
+	uint64_t points, ends, rows, counts, sums, bytes; /* offsets in temp */
 };
-
-static struct rql_partition partition_of(const struct rql_lookup *lookup, const struct lookup_plan *plan)
-{
-	const struct rql_lookup_map *map = &lookup->map;
-	struct rql_partition p = {
-		.key_bits = map->key_bits,
-		.bits = plan->bits,
-		.count = lookup->count,
-		.found = lookup->found,
-		.keys = lookup->points,
-		.keys_out = rql_span_at(&lookup->temp, plan->points),
-		.starts = rql_span_at(&lookup->temp, plan->starts),
-		.undo = rql_span_at(&lookup->temp, plan->undo),
-		.temp = rql_span_at(&lookup->temp, plan->part_temp),
-	};
-	if (lookup->ends.buffer) {
-		p.column_count = 1;
-		struct rql_span ends = rql_span_at(&lookup->temp, plan->ends);
-		p.columns[0] = (struct rql_relation_column){map->key_bits, lookup->ends, ends};
-	}
-	rql_lookup_order_by(map, &p);
-	return p;
-}
 
 static struct lookup_plan plan_of(const struct rql_lookup *lookup)
 {
 	uint64_t key_bytes = lookup->map.key_bits / 8, count = lookup->count, at = 0;
-	struct lookup_plan plan = {.bits = lookup->order ? lookup->order - 1 : rql_lookup_order_bits(&lookup->map, count)};
-	if (!plan.bits || !count)
+	uint32_t bits = lookup->order ? lookup->order - 1 : rql_lookup_order_bits(&lookup->map, count);
+	if (!bits || !count)
 		return (struct lookup_plan){0};
-	plan.points = rql_temp_take(&at, count * key_bytes);
-	plan.ends = lookup->ends.buffer ? rql_temp_take(&at, count * key_bytes) : 0;
-	plan.starts = rql_temp_take(&at, ((UINT64_C(1) << plan.bits) + 1) * 4);
-	plan.rows = lookup->rows.buffer ? rql_temp_take(&at, count * 4) : 0;
-	plan.counts = lookup->counts.buffer ? rql_temp_take(&at, count * 4) : 0;
-	plan.sums = lookup->sums.buffer ? rql_temp_take(&at, count * 8) : 0;
-	struct rql_partition p = partition_of(lookup, &plan);
-	plan.undo = rql_temp_take(&at, rql_partition_undo_bytes(&p));
-	plan.part_temp = at;
-	plan.bytes = at + rql_partition_temp_bytes(&p);
+	struct lookup_plan plan = {.tiles = rql_lookup_tiles_of(lookup, bits)};
+	struct rql_lookup_tiles *tiles = &plan.tiles;
+	plan.points = rql_temp_take(&at, tiles->places * key_bytes);
+	plan.ends = lookup->ends.buffer ? rql_temp_take(&at, tiles->places * key_bytes) : 0;
+	plan.rows = lookup->rows.buffer ? rql_temp_take(&at, tiles->places * 4) : 0;
+	plan.counts = lookup->counts.buffer ? rql_temp_take(&at, tiles->places * 4) : 0;
+	plan.sums = lookup->sums.buffer ? rql_temp_take(&at, tiles->places * 8) : 0;
+	tiles->runs = rql_span_at(&lookup->temp, rql_temp_take(&at, rql_lookup_runs_bytes(tiles)));
+	tiles->ranks = rql_span_at(&lookup->temp, rql_temp_take(&at, rql_lookup_ranks_bytes(tiles)));
+	plan.bytes = at;
 	return plan;
 }
 
@@ -225,7 +202,7 @@ static rql_status check(const struct rql_lookup *lookup, struct rql_error *err)
 {
 	uint32_t key_bytes = lookup->map.key_bits / 8;
 	RQL_TRY(rql_lookup_check_map(&lookup->map, err));
-	if (lookup->count > RQL_RELATION_ROWS || lookup->order > RQL_PARTITION_PASS_BITS + 1)
+	if (lookup->count > RQL_RELATION_ROWS || lookup->order > RQL_LOOKUP_PART_BITS + 1)
 		return rql_error_set(err, RQL_ERROR_INTERNAL, "a look-up of %llu probes by order %u: at most %llu can be had",
 		                     (unsigned long long)lookup->count, lookup->order, (unsigned long long)RQL_RELATION_ROWS);
 	RQL_TRY(rql_span_check(&lookup->points, lookup->count, key_bytes, "probes of a look-up", err));
@@ -238,8 +215,25 @@ static rql_status check(const struct rql_lookup *lookup, struct rql_error *err)
 	return temp ? rql_span_check(&lookup->temp, temp / 8, 8, "temporary words of a look-up", err) : RQL_OK;
 }
 
-static rql_status record_sorted(struct rql_commands *c, const struct rql_lookup *lookup, const struct rql_uses *uses,
-                                struct rql_error *err)
+/* items: probes that a thread has at a time, and runs of tiles that a subgroup takes. */
+static rql_status record_kernel(struct rql_commands *c, const struct rql_lookup *lookup,
+                                const struct rql_lookup_tiles *tiles, const struct rql_kernel *kernel, const void *args,
+                                uint32_t items, const struct rql_uses *uses, struct rql_error *err)
+{
+	struct rql_device *device = rql_lookup_device(&lookup->map);
+	const uint32_t subgroups = rql_relation_subgroups(device, RQL_THREADS);
+	uint32_t constants[] = {RQL_THREADS, subgroups, tiles->bits ? tiles->rows : 0};
+	uint64_t groups = rql_div_up(lookup->count, (uint64_t)RQL_THREADS * items);
+	const struct rql_pipeline *pipeline;
+	if (tiles->bits)
+		groups = rql_div_up(rql_div_up(tiles->count, items) << tiles->bits, subgroups);
+	RQL_TRY(rql_pipeline_get(device, kernel, constants, 3, &pipeline, err));
+	rql_record_dispatch(c, "lookup.probe", pipeline, args, groups, uses->use, uses->count);
+	return RQL_OK;
+}
+
+static rql_status record_sorted(struct rql_commands *c, const struct rql_lookup *lookup,
+                                const struct rql_lookup_tiles *tiles, const struct rql_uses *uses, struct rql_error *err)
 {
 	const struct rql_lookup_map *map = &lookup->map;
 	struct rql_lookup_args args = rql_lookup_args_of(map);
@@ -250,15 +244,17 @@ static rql_status record_sorted(struct rql_commands *c, const struct rql_lookup 
 	args.counts_out = rql_span_address(&lookup->counts);
 	args.sums_out = rql_span_address(&lookup->sums);
 	args.probes = lookup->count;
-	return rql_lookup_record(c, "lookup.probe", rql_lookup_device(map),
-	                         &probe_kernels[map->form == RQL_LOOKUP_BTREE][map->key_bits == 64], &args,
-	                         lookup->count, uses, err);
+	args.runs = rql_span_address(&tiles->runs);
+	args.run_bits = tiles->bits;
+	return record_kernel(c, lookup, tiles, &probe_kernels[map->form == RQL_LOOKUP_BTREE][map->key_bits == 64], &args, 1,
+	                     uses, err);
 }
 
-static rql_status record_points(struct rql_commands *c, const struct rql_lookup *lookup, const struct rql_uses *uses,
-                                struct rql_error *err)
+static rql_status record_points(struct rql_commands *c, const struct rql_lookup *lookup,
+                                const struct rql_lookup_tiles *tiles, const struct rql_uses *uses, struct rql_error *err)
 {
 	const struct rql_lookup_map *map = &lookup->map;
+	const uint32_t items = RQL_LOOKUP_POINT_ITEMS;
 	struct rql_lookup_points_args args = {
 		.slots = rql_span_address(&map->slots),
 		.counts = rql_span_address(&map->counts),
@@ -271,48 +267,52 @@ static rql_status record_points(struct rql_commands *c, const struct rql_lookup 
 		.high = map->high,
 		.part_bits = map->part_bits,
 		.part_slots = map->part_slots,
+		.runs = rql_span_address(&tiles->runs),
+		.run_bits = tiles->bits,
 	};
-	return rql_lookup_record(c, "lookup.probe", rql_lookup_device(map),
-	                         &point_kernels[map->form == RQL_LOOKUP_HASHED][map->key_bits == 64], &args,
-	                         rql_div_up(lookup->count, RQL_LOOKUP_POINT_ITEMS), uses, err);
+	return record_kernel(c, lookup, tiles, &point_kernels[map->form == RQL_LOOKUP_HASHED][map->key_bits == 64], &args,
+	                     items, uses, err);
 }
 
-/* The probes as they lie. */
-static rql_status record_probes(struct rql_commands *c, const struct rql_lookup *lookup, struct rql_error *err)
+/* The probes as they lie, or in these tiles. */
+static rql_status record_probes(struct rql_commands *c, const struct rql_lookup *lookup,
+                                const struct rql_lookup_tiles *tiles, struct rql_error *err)
 {
 	const struct rql_lookup_map *map = &lookup->map;
-	const struct rql_span *read[] = {&map->keys,   &map->rows,     &map->starts,    &map->sums,   &map->slots,
-	                                 &map->counts, &lookup->found, &lookup->points, &lookup->ends, &map->nodes};
+	const struct rql_span *read[] = {&map->keys,   &map->rows,     &map->starts,    &map->sums,    &map->slots, &map->counts,
+	                                 &lookup->found, &lookup->points, &lookup->ends, &map->nodes, &tiles->runs};
 	const struct rql_span *written[] = {&lookup->rows, &lookup->counts, &lookup->sums};
 	struct rql_uses uses = {.count = 0};
 	for (uint32_t i = 0; i < sizeof(read) / sizeof(read[0]); i++)
 		rql_uses_add(&uses, read[i], RQL_READ);
 	for (uint32_t i = 0; i < sizeof(written) / sizeof(written[0]); i++)
 		rql_uses_add(&uses, written[i], RQL_WRITE);
-	return rql_lookup_ordered(map) ? record_sorted(c, lookup, &uses, err) : record_points(c, lookup, &uses, err);
+	return rql_lookup_ordered(map) ? record_sorted(c, lookup, tiles, &uses, err)
+	                               : record_points(c, lookup, tiles, &uses, err);
 }
 
 static rql_status record_ordered(struct rql_commands *c, const struct rql_lookup *lookup,
                                  const struct lookup_plan *plan, struct rql_error *err)
 {
-	struct rql_partition p = partition_of(lookup, plan);
+	const struct rql_lookup_tiles *tiles = &plan->tiles;
 	struct rql_lookup inner = *lookup;
-	RQL_TRY(rql_record_partition(c, &p, err));
-	inner.points = p.keys_out;
-	inner.ends = lookup->ends.buffer ? p.columns[0].out : lookup->ends;
+	inner.points = rql_span_at(&lookup->temp, plan->points);
+	if (lookup->ends.buffer)
+		inner.ends = rql_span_at(&lookup->temp, plan->ends);
 	if (lookup->rows.buffer)
 		inner.rows = rql_span_at(&lookup->temp, plan->rows);
 	if (lookup->counts.buffer)
 		inner.counts = rql_span_at(&lookup->temp, plan->counts);
 	if (lookup->sums.buffer)
 		inner.sums = rql_span_at(&lookup->temp, plan->sums);
-	RQL_TRY(record_probes(c, &inner, err));
+	RQL_TRY(rql_record_lookup_order(c, lookup, tiles, &inner.points, &inner.ends, err));
+	RQL_TRY(record_probes(c, &inner, tiles, err));
 	if (lookup->rows.buffer)
-		RQL_TRY(rql_record_unpartition(c, &p, 32, &inner.rows, &lookup->rows, err));
+		RQL_TRY(rql_record_lookup_back(c, lookup, tiles, 32, &inner.rows, &lookup->rows, err));
 	if (lookup->counts.buffer)
-		RQL_TRY(rql_record_unpartition(c, &p, 32, &inner.counts, &lookup->counts, err));
+		RQL_TRY(rql_record_lookup_back(c, lookup, tiles, 32, &inner.counts, &lookup->counts, err));
 	if (lookup->sums.buffer)
-		RQL_TRY(rql_record_unpartition(c, &p, 64, &inner.sums, &lookup->sums, err));
+		RQL_TRY(rql_record_lookup_back(c, lookup, tiles, 64, &inner.sums, &lookup->sums, err));
 	return RQL_OK;
 }
 
@@ -322,7 +322,7 @@ rql_status rql_record_lookup(struct rql_commands *c, const struct rql_lookup *lo
 	if (!lookup->count)
 		return RQL_OK;
 	struct lookup_plan plan = plan_of(lookup);
-	if (!plan.bits || !lookup->temp.buffer)
-		return record_probes(c, lookup, err);
+	if (!plan.tiles.bits || !lookup->temp.buffer)
+		return record_probes(c, lookup, &(struct rql_lookup_tiles){.bits = 0}, err);
 	return record_ordered(c, lookup, &plan, err);
 }

@@ -10,7 +10,7 @@
 	{"primitive." #symbol, rql_spv_##symbol##_comp, sizeof(rql_spv_##symbol##_comp), sizeof(struct args)}
 
 /* Probes, and keys of a direct map, come into as many partitions that what one touches of a map is about this. */
-#define RQL_LOOKUP_PART_BYTES (UINT64_C(8) << 20)
+#define RQL_LOOKUP_PART_BYTES (UINT64_C(9) << 20)
 #define RQL_LOOKUP_PART_BITS 8u /* at most: more cost more than they save */
 
 rql_status rql_lookup_check_map(const struct rql_lookup_map *map, struct rql_error *err) RQL_MUST_CHECK;
@@ -55,6 +55,25 @@ rql_status rql_lookup_record(struct rql_commands *c, const char *pass, struct rq
 uint32_t rql_lookup_order_bits(const struct rql_lookup_map *map, uint64_t keys);
 /* Sets how a partition of 2^bits parts chooses a key's. */
 void rql_lookup_order_by(const struct rql_lookup_map *map, struct rql_partition *partition);
+
+/* gpu_lookup_tiles.c: probes in tiles, each in the order of the parts of the map that its probes meet. */
+struct rql_lookup_tiles {
+	uint32_t bits;          /* of a digit, which is a part of the map; 0: probes as they lie */
+	uint32_t threads, rows; /* of a workgroup, and of a tile */
+	uint64_t count;         /* tiles */
+	uint64_t places;        /* of all tiles, with padding: keys, ends and answers have so many */
+	struct rql_span runs, ranks;
+};
+struct rql_lookup_tiles rql_lookup_tiles_of(const struct rql_lookup *lookup, uint32_t bits);
+uint64_t rql_lookup_runs_bytes(const struct rql_lookup_tiles *tiles);
+uint64_t rql_lookup_ranks_bytes(const struct rql_lookup_tiles *tiles);
+/* points, ends: where they go; ends may be left out. */
+rql_status rql_record_lookup_order(struct rql_commands *c, const struct rql_lookup *lookup,
+                                   const struct rql_lookup_tiles *tiles, const struct rql_span *points,
+                                   const struct rql_span *ends, struct rql_error *err) RQL_MUST_CHECK;
+rql_status rql_record_lookup_back(struct rql_commands *c, const struct rql_lookup *lookup,
+                                  const struct rql_lookup_tiles *tiles, uint32_t word_bits, const struct rql_span *in,
+                                  const struct rql_span *out, struct rql_error *err) RQL_MUST_CHECK;
 
 /* gpu_lookup_tree.c. lines: where each level begins, from the top. */
 #define RQL_LOOKUP_LEVELS 12u /* of 2^32 keys with 9 children a node */

@@ -4,6 +4,38 @@
 
 #include "device/kernel_types.h"
 
+/* Probes in tiles, each in the order of the digits of its own (lookup_order.comp). A digit's rows are a run of its tile,
+ * which begins at an even place, so that neighbours are read and written as pairs. A run as a word of its tile's table,
+ * runs[tile << bits | digit]: its first pair << 16 | its rows. */
+#define RQL_LOOKUP_TILE_ITEMS 8u /* rows of a thread: of a tile that has them times its workgroup's size */
+#define RQL_LOOKUP_PLACES(tile, bits) (((tile) + (1u << (bits)) + 3u) & ~3u) /* of a tile in order, with padding */
+#ifdef RQL_GLSL
+uint rql_pairs_of(uint rows)
+{
+	return (rows + 1u) / 2u;
+}
+#endif
+
+/* lookup_order.comp: digits as of rql_partition_args. */
+struct rql_lookup_order_args {
+	uint64_t keys_in, keys_out, ends_in, ends_out; /* ends: 0: none */
+	uint64_t runs;
+	uint64_t ranks; /* 16 bits a row, its place in the tile: rows j * threads + t and (j + 1) * threads + t for even j
+	                 * share word j / 2 * threads + t of the tile's */
+	uint64_t found, count, base;
+	uint32_t flags, shift, bits, unused;
+};
+RQL_KERNEL_STRUCT_SIZE(rql_lookup_order_args, 88);
+
+/* lookup_back.comp */
+struct rql_lookup_back_args {
+	uint64_t in_words, out_words; /* 32 bits each, or 64 */
+	uint64_t runs, ranks;
+	uint64_t found, count;
+	uint32_t bits, unused;
+};
+RQL_KERNEL_STRUCT_SIZE(rql_lookup_back_args, 56);
+
 /* lookup_directory.comp, lookup_probe.comp: entry(key) = (key - base) >> shift, within [0, last]. Trees: starts are the
  * lines of their levels, of which there are `last`. */
 struct rql_lookup_args {
@@ -16,8 +48,10 @@ struct rql_lookup_args {
 	uint32_t count; /* keys of the map */
 	uint32_t shift, last;
 	uint32_t stride; /* log2 of the words from one key, or row, to the next */
+	uint64_t runs;   /* of probes in tiles */
+	uint32_t run_bits, unused;
 };
-RQL_KERNEL_STRUCT_SIZE(rql_lookup_args, 112);
+RQL_KERNEL_STRUCT_SIZE(rql_lookup_args, 128);
 
 /* lookup_points.comp: points in a hashed or direct map. Hashed: part(key) is the top part_bits bits of the hash, the
  * first slot in it the next bits' share of part_slots. Slots of 32-bit keys: row << 32 | key; of 64-bit keys: the key,
@@ -32,8 +66,10 @@ struct rql_lookup_points_args {
 	uint64_t probes; /* a bound */
 	uint64_t low, high;            /* direct */
 	uint32_t part_bits, part_slots; /* hashed */
+	uint64_t runs;                  /* as above */
+	uint32_t run_bits, unused;
 };
-RQL_KERNEL_STRUCT_SIZE(rql_lookup_points_args, 80);
+RQL_KERNEL_STRUCT_SIZE(rql_lookup_points_args, 96);
 
 /* lookup_hash_build.comp: rows lie together by parts. A workgroup makes a part of the table, but of one with more rows
  * than two pieces it writes empty slots; in the second dispatch (merge) workgroups take pieces of those, and merge. */

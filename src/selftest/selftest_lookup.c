@@ -200,6 +200,7 @@ static rql_status check_once(struct rql_selftest *t, const struct lookup_check *
 	return rql_selftest_same(a->sums_out, a->sums, probes, 8, "sums of a look-up", err);
 }
 
+/* The last ones: several tiles of probes, also such that are not there, and all of one part. */
 static const struct lookup_check checks[] = {
 	{RQL_KEYS_SPARSE, CHOSEN, 32, 0, 50, 0}, {RQL_KEYS_SPARSE, CHOSEN, 64, 1, 50, 0},
 	{RQL_KEYS_SPARSE, CHOSEN, 32, 5003, 2000, 0}, {RQL_KEYS_SPARSE, CHOSEN, 64, 3001, 2000, 9},
@@ -208,7 +209,8 @@ static const struct lookup_check checks[] = {
 	{RQL_KEYS_DENSE, DIRECT, 32, 3000, 1500, 300}, {RQL_KEYS_DUPLICATES, CHOSEN, 32, 2000, 900, 0},
 	{RQL_KEYS_DUPLICATES, DIRECT, 64, 2000, 900, 0}, {RQL_KEYS_ENDS, CHOSEN, 32, 300, 200, 0},
 	{RQL_KEYS_ENDS, CHOSEN, 64, 300, 200, 0}, {RQL_KEYS_EQUAL, CHOSEN, 32, 1000, 100, 0},
-	{RQL_KEYS_SPARSE, CHOSEN, 32, 100, 0, 0},
+	{RQL_KEYS_SPARSE, CHOSEN, 32, 100, 0, 0}, {RQL_KEYS_SPARSE, CHOSEN, 32, 100, 150000, 70000},
+	{RQL_KEYS_DUPLICATES, CHOSEN, 64, 60, 20011, 0}, {RQL_KEYS_EQUAL, CHOSEN, 32, 9, 40000, 0},
 };
 
 /* The sizes of tables: more keys, of which some are many times there, and few probes. */
@@ -219,7 +221,8 @@ static const struct lookup_check table_checks[] = {
 	{RQL_KEYS_EQUAL, CHOSEN, 32, 17003, 60, 0}, {RQL_KEYS_EQUAL, CHOSEN, 64, 17003, 60, 0},
 	{RQL_KEYS_DUPLICATES, CHOSEN, 64, 25013, 100, 0}, {RQL_KEYS_ENDS, CHOSEN, 32, 20011, 60, 0},
 	{RQL_KEYS_ENDS, CHOSEN, 64, 20011, 60, 0}, {RQL_KEYS_DUPLICATES, CHOSEN, 32, 25013, 100, 0},
-	{RQL_KEYS_SPARSE, CHOSEN, 64, 100, 0, 0},
+	{RQL_KEYS_SPARSE, CHOSEN, 64, 100, 0, 0}, {RQL_KEYS_SPARSE, CHOSEN, 32, 100, 150000, 70000},
+	{RQL_KEYS_DENSE, CHOSEN, 64, 60, 20011, 0}, {RQL_KEYS_EQUAL, CHOSEN, 32, 9, 40000, 0},
 };
 
 static bool fits(const struct lookup_check *k, enum rql_lookup_form form)
@@ -232,7 +235,7 @@ static rql_status check_ways(struct rql_selftest *t, const struct lookup_check *
                              bool ranges, struct rql_error *err)
 {
 	const struct lookup_way ways[] = {
-		{form, ranges, false, 1, false}, {form, ranges, true, 0, true}, {form, ranges, false, 4, true}, {form, ranges, true, 8, false}};
+		{form, ranges, false, 1, false}, {form, ranges, true, 0, true}, {form, ranges, false, 4, true}, {form, ranges, true, 9, false}};
 	struct lookup_arrays a;
 	RQL_TRY(alloc_arrays(t, k, &a, err));
 	for (uint64_t i = 0; i < k->probes; i++)

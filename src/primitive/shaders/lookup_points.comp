@@ -1,6 +1,6 @@
 #version 460
-// Looks up a batch of points in a hashed or a direct map: one random read each but for collisions. A thread has a few,
-// whose reads are under way together. Floor: lookup.h. KEY_BITS: 32 or 64. HASHED: 0 or 1.
+// Looks up a batch of points in a hashed or a direct map: one random read each but for collisions. A thread has two at a
+// time, whose reads are under way together. Floor: lookup.h. KEY_BITS: 32 or 64. HASHED: 0 or 1.
 #extension GL_GOOGLE_include_directive : require
 #include "device/kernel.glsl"
 #include "primitive/lookup_kernels.h"
@@ -9,30 +9,69 @@ layout(push_constant, scalar) uniform rql_push { rql_lookup_points_args args; };
 #include "primitive/shaders/lookup_find.glsl"
 #define ITEMS RQL_LOOKUP_POINT_ITEMS // with more, registers cost more threads than the reads side by side gain
 
-void main()
+layout(constant_id = 2) const uint TILE = 0u; // rows of a tile; 0: as they lie
+layout(buffer_reference, scalar, buffer_reference_align = 8) buffer lookup_two_words {
+	uvec2 v;
+};
+#if KEY_BITS == 64
+layout(buffer_reference, scalar, buffer_reference_align = 16) buffer lookup_two_keys {
+	uvec4 v;
+};
+#endif
+
+// In tiles, two neighbours lie at an even place, and what follows the last one may be written.
+void load_keys(uint64_t first, uint count, out KEY keys[ITEMS])
 {
-	uint64_t first = rql_group() * (gl_WorkGroupSize.x * ITEMS) + gl_LocalInvocationIndex;
-	uint64_t probes = args.found != 0ul ? min(args.probes, RQL_U64(args.found, 0)) : args.probes;
-	if (first >= probes)
+	if (TILE == 0u) {
+		[[unroll]] for (uint i = 0u; i < ITEMS; i++)
+			keys[i] = RQL_KEY(args.points, first + min(i, count - 1u));
 		return;
-	KEY keys[ITEMS];
-	uint slots[ITEMS];
-	SLOT_WORDS words[ITEMS];
+	}
+#if KEY_BITS == 64
+	uvec4 words = lookup_two_keys(args.points + first * 8ul).v;
+	keys[0] = packUint2x32(words.xy);
+	keys[1] = count > 1u ? packUint2x32(words.zw) : keys[0];
+#else
+	uvec2 words = lookup_two_words(args.points + first * 4ul).v;
+	keys[0] = words.x;
+	keys[1] = count > 1u ? words.y : words.x;
+#endif
+}
+
+void store(uint64_t to, uint64_t first, uint count, uint answers[ITEMS])
+{
+	if (TILE != 0u) {
+		lookup_two_words(to + first * 4ul).v = uvec2(answers[0], answers[1]);
+		return;
+	}
 	[[unroll]] for (uint i = 0u; i < ITEMS; i++)
-		keys[i] = RQL_KEY(args.points, min(first + i * gl_WorkGroupSize.x, probes - 1ul));
+		if (i < count)
+			RQL_U32(to, first + i) = answers[i];
+}
+
+void look_up(uint64_t first, uint count)
+{
+	KEY keys[ITEMS];
+	uint slots[ITEMS], rows[ITEMS];
+	SLOT_WORDS words[ITEMS];
+	load_keys(first, count, keys);
 	[[unroll]] for (uint i = 0u; i < ITEMS; i++) {
 		slots[i] = start_of(keys[i]);
 		words[i] = SLOT(slots[i]);
 	}
-	[[unroll]] for (uint i = 0u; i < ITEMS; i++) {
-		uint64_t probe = first + i * gl_WorkGroupSize.x;
-		if (probe >= probes)
-			break;
-		uint row;
-		uint slot = find_from(keys[i], slots[i], words[i], row);
-		if (args.rows_out != 0ul)
-			RQL_U32(args.rows_out, probe) = row;
-		if (args.counts_out != 0ul)
-			RQL_U32(args.counts_out, probe) = row != RQL_LOOKUP_EMPTY ? RQL_U32(args.counts, slot) : 0u;
+	[[unroll]] for (uint i = 0u; i < ITEMS; i++)
+		slots[i] = find_from(keys[i], slots[i], words[i], rows[i]);
+	if (args.rows_out != 0ul)
+		store(args.rows_out, first, count, rows);
+	if (args.counts_out != 0ul) {
+		[[unroll]] for (uint i = 0u; i < ITEMS; i++)
+			slots[i] = rows[i] != RQL_LOOKUP_EMPTY ? RQL_U32(args.counts, slots[i]) : 0u;
+		store(args.counts_out, first, count, slots);
 	}
+}
+#include "primitive/shaders/lookup_tiles.glsl"
+
+void main()
+{
+	look_up_all();
 }

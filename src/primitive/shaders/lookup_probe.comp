@@ -4,6 +4,7 @@
 // Floor: lookup.h. KEY_BITS: 32 or 64. TREE: 0 or 1.
 #extension GL_GOOGLE_include_directive : require
 #include "device/kernel.glsl"
+#include "primitive/shaders/relation.glsl"
 #include "primitive/shaders/lookup.glsl"
 #define NO_ROW 0xffffffffu
 
@@ -31,12 +32,8 @@ uint point_of(KEY key, out uint end)
 #endif
 }
 
-void main()
+void look_up(uint64_t probe, uint count)
 {
-	uint64_t probe = rql_group() * gl_WorkGroupSize.x + gl_LocalInvocationIndex;
-	uint64_t probes = args.found != 0ul ? min(args.probes, RQL_U64(args.found, 0)) : args.probes;
-	if (probe >= probes)
-		return;
 	KEY low = RQL_KEY(args.lows, probe);
 	uint first, end;
 	if (args.highs == 0ul) {
@@ -53,4 +50,12 @@ void main()
 	if (args.sums_out != 0ul)
 		RQL_U64(args.sums_out, probe) =
 			first < end ? RQL_U64(args.sums, end) - RQL_U64(args.sums, first) : 0ul;
+}
+#define ITEMS 1u
+layout(constant_id = 2) const uint TILE = 0u; // rows of a tile; 0: as they lie
+#include "primitive/shaders/lookup_tiles.glsl"
+
+void main()
+{
+	look_up_all();
 }
