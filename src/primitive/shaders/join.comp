@@ -184,6 +184,21 @@ uint look_up(KEY key, uint row, bool one)
 	return hit;
 }
 
+// Of a row with several matches: bit i: slot i behind the first one's has one; 0: they are too far apart. A match is found by
+// its number without another look at the keys then.
+uint marks_of(KEY key, uint row, uint hit)
+{
+	uint left = hit >> 16u, slot = hit & 0xffffu, marks = 0u;
+	if (left < 2u || slot >= MARKED)
+		return 0u;
+	for (uint i = 0u; i < 32u && left != 0u; i++)
+		if (MATCHES(slot + i, key, row)) {
+			marks |= 1u << i;
+			left--;
+		}
+	return left == 0u ? marks : 0u;
+}
+
 // The k-th match of a key, from the first one's slot on.
 uint match_at(KEY key, uint row, uint slot, uint k)
 {
@@ -194,10 +209,16 @@ uint match_at(KEY key, uint row, uint slot, uint k)
 	return slot;
 }
 
-uint nth_match(KEY key, uint row, uint hit, uint k)
+uint nth_match(KEY key, uint row, uint hit, uint marks, uint k)
 {
 	uint slot = hit & 0xffffu;
-	return slot >= MARKED ? slot : match_at(key, row, slot, k);
+	if (slot >= MARKED || k == 0u)
+		return slot;
+	if (marks == 0u)
+		return match_at(key, row, slot, k);
+	for (; k != 0u; k--)
+		marks &= marks - 1u;
+	return slot + findLSB(marks);
 }
 
 uint64_t build_value(uint column, uint64_t from, uint flags, uint slot)

@@ -39,8 +39,13 @@ KEY build_key(uint slot)
 	return RQL_KEY(args.build_keys, slot << ((args.flags & RQL_JOIN_BUILD_PAIRED) != 0u ? 1u : 0u));
 }
 
+uint marks_of(KEY key, uint row, uint hit)
+{
+	return 0u; // keys that follow each other are known (WHOLE)
+}
+
 // The k-th match of a row: a row of the build side.
-uint nth_match(KEY key, uint row, uint hit, uint k)
+uint nth_match(KEY key, uint row, uint hit, uint marks, uint k)
 {
 	if ((hit & 0xffffu) == NO_MATCH)
 		return MISS;
