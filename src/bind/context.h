@@ -56,6 +56,7 @@ struct rql_plan_context {
 	struct rql_progress *progress; /* cancels what is run while planning; NULL: nothing does */
 	struct rql_map_cache *maps;    /* of the database (map_cache.h); NULL: every plan makes its own */
 	const struct rql_map_epochs *map_epochs; /* with maps */
+	bool comes_again; /* the text had a plan, which gives way to this one (rql_plan.swayed, awaited) */
 	struct rql_codes_memo *codes; /* of the plan being made (codes_memo.h); NULL: none */
 	/* Gives the structure a definition when it has none yet (after reopening); returns the structure to use (retained),
 	 * or NULL. */

@@ -156,11 +156,10 @@ struct rql_cache_entry *rql_plan_cache_find(struct rql_plan_cache *cache, const 
 	if (!e)
 		return NULL;
 	/* A decision for the host stays right when tables move: structures over them can only get staler, until one is
-	 * rebuilt; but for columns, which a plan extends by the rows that were added. Kernels that a better plan waits for come
-	 * while the entry answers: then the text is planned once more, and no plan is held beside this one. */
+	 * rebuilt; but for columns, which a plan extends by the rows that were added. */
 	if (e->structure_epoch != structures || e->schema_epoch != rql_catalog_schema_epoch(s->db->catalog) ||
 	    e->session_epoch != s->epoch || e->settings_epoch != atomic_load(&s->db->settings_epoch) ||
-	    (e->awaited && rql_awaited_settled(e->awaited)) || !still_right(s->db->catalog, e)) {
+	    !still_right(s->db->catalog, e)) {
 		drop(cache, e);
 		return NULL;
 	}
@@ -169,6 +168,11 @@ struct rql_cache_entry *rql_plan_cache_find(struct rql_plan_cache *cache, const 
 		list_add(cache, e);
 	}
 	return e;
+}
+
+void rql_plan_cache_give_up(struct rql_plan_cache *cache, struct rql_cache_entry *entry)
+{
+	drop(cache, entry);
 }
 
 /* Drops what was used longest ago until an entry of `bytes` more fits. */

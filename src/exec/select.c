@@ -170,6 +170,8 @@ static rql_status plan_and_refresh(struct rql_session *s, const char *text, bool
                                    struct rql_error *err)
 {
 	struct rql_plan_context ctx = rql_session_plan_context(s);
+	ctx.comes_again = s->comes_again;
+	s->comes_again = false;
 	uint64_t done[REFRESH_ATTEMPTS] = {0};
 	uint32_t loaded = 0;
 	struct rql_plan *plan = NULL;
@@ -274,6 +276,7 @@ static rql_status entry_of(const struct rql_session *s, struct rql_plan *plan, s
 	e->reason = strdup(why ? why : plan->reason);
 	e->columns = columns;
 	e->awaited = plan->awaited ? rql_awaited_retain(plan->awaited) : NULL;
+	e->swayed = plan->swayed;
 	if (e->method) {
 		e->plan = plan;
 	} else {
@@ -469,6 +472,20 @@ static rql_status host_instead(const struct rql_session *s, rql_status status, s
 	return set ? RQL_OK : rql_error_memory(err, 0, "a reason");
 }
 
+/* The plan of a text that comes again; NULL: it is to be planned, for the first time or once more. That is so when
+ * kernels that a better plan waited for have come, and when the preparation had a say: nobody knew that the text would
+ * come again. No plan is held beside the next one. */
+static struct rql_cache_entry *find_plan(struct rql_session *s, const char *text)
+{
+	struct rql_cache_entry *e = rql_plan_cache_find(s->cache, s, text);
+	const bool better = e && (e->swayed || (e->awaited && rql_awaited_settled(e->awaited)));
+	if (!better || s->txn.open) /* what is planned inside a transaction is not kept */
+		return e;
+	rql_plan_cache_give_up(s->cache, e);
+	s->comes_again = true;
+	return NULL;
+}
+
 rql_status rql_select_choose(struct rql_session *s, const char *text, bool refresh, struct rql_choice *out,
                              struct rql_error *err)
 {
@@ -479,7 +496,7 @@ rql_status rql_select_choose(struct rql_session *s, const char *text, bool refre
 		out->reason = rql_strbuf_take(&reason);
 		return out->reason ? RQL_OK : rql_error_memory(err, 0, "a reason");
 	}
-	out->entry = rql_plan_cache_find(s->cache, s, text);
+	out->entry = find_plan(s, text);
 	out->cached = out->entry != NULL;
 	if (out->cached && out->entry->method)
 		RQL_TRY(pin_snapshot(s, text, err));
@@ -705,7 +722,7 @@ rql_status rql_select_cached(const struct rql_call *call, bool *done, char **why
 	*done = false;
 	if (s->txn.open) /* the host's snapshot must be pinned first: the long way, which prepares the statement */
 		return RQL_OK;
-	struct rql_cache_entry *e = rql_plan_cache_find(s->cache, s, call->sql);
+	struct rql_cache_entry *e = find_plan(s, call->sql);
 	if (!e || !e->method || (call->points && !place_values(&e->plan->points, call->points, points)))
 		return RQL_OK;
 	rql_status status = run_method(call, e, call->points ? points : NULL, true, false, why, err);

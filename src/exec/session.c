@@ -409,6 +409,7 @@ void rql_session_begin_call(struct rql_session *s)
 {
 	free(s->build.notice);
 	s->build.notice = NULL;
+	s->comes_again = false;
 	if (s->open)
 		rql_result_close(s->open);
 	atomic_store(&s->progress.cancel, false);

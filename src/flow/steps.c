@@ -98,6 +98,22 @@ static uint64_t sum_saturated(uint64_t a, uint64_t b)
 	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
+/* No row is left behind the offset. Keys that are computed may fail all the same. */
+static bool skips_all(const struct rql_rowset *set, const struct rql_rel *rel)
+{
+	bool skips = rel->offset >= set->rows;
+	for (uint32_t i = 0; i < rel->order_count && skips; i++)
+		skips = rel->orders[i].expr->kind == RQL_EXPR_REF;
+	return skips;
+}
+
+static rql_status first_rows(struct rql_running *r, struct rql_rowset *set, const struct rql_rel *rel)
+{
+	if (!skips_all(set, rel))
+		RQL_TRY(rql_rowset_sort(r, set, rel->orders, rel->order_count, sum_saturated(rel->limit, rel->offset)));
+	return limit(r, set, rel->limit, rel->offset);
+}
+
 /* ---- rows of constants ---- */
 
 static rql_status values(struct rql_running *r, const struct rql_rel *rel, struct rql_rowset *out)
@@ -139,8 +155,7 @@ rql_status rql_rowset_step(struct rql_running *r, const struct rql_rel *rel, str
 		status = rql_rowset_sort(r, set, rel->orders, rel->order_count, UINT64_MAX);
 		break;
 	case RQL_REL_TOP_N:
-		RQL_TRY(rql_rowset_sort(r, set, rel->orders, rel->order_count, sum_saturated(rel->limit, rel->offset)));
-		status = limit(r, set, rel->limit, rel->offset);
+		status = first_rows(r, set, rel);
 		break;
 	case RQL_REL_LIMIT:
 		status = limit(r, set, rel->limit, rel->offset);

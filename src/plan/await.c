@@ -1,4 +1,4 @@
-/* What waits for a driver's compiler: its price, and its start in the background. */
+/* What only a text's first plan takes: a driver's compiler, which is started in the background, and preparation. */
 #include "plan/await.h"
 
 #include <math.h>
@@ -81,7 +81,10 @@ static void say(struct rql_planning *p, const struct rql_leaf *leaf)
 
 void rql_await_leaf(struct rql_planning *p, const struct rql_leaf *leaf, double against_ns)
 {
-	if (leaf->cost.compile_ns <= 0 || rql_leaf_price(leaf) - leaf->cost.compile_ns >= against_ns)
+	if (rql_leaf_price(leaf) - rql_cost_first(&leaf->cost) >= against_ns)
+		return;
+	p->plan->swayed |= leaf->cost.prepared_ns > 0;
+	if (leaf->cost.compile_ns <= 0)
 		return;
 	if (!p->plan->awaited && !(p->plan->awaited = rql_awaited_new()))
 		return; /* memory is short: the plan stays as it is */
@@ -102,6 +105,6 @@ double rql_await_sum(const struct rql_plan_nodes *nodes)
 {
 	double sum = 0;
 	for (uint32_t i = 0; i < nodes->leaf_count; i++)
-		sum += nodes->leaves[i].cost.compile_ns;
+		sum += rql_cost_first(&nodes->leaves[i].cost);
 	return sum;
 }

@@ -64,6 +64,7 @@ struct rql_plan {
 	 * does. One reference; awaiting says what it is. */
 	struct rql_awaited *awaited;
 	const char *awaiting;
+	bool swayed; /* what a preparation took has decided against another plan: plan again when the text comes again */
 	struct rql_arena *arena;
 	struct rql_bound *bound; /* retained: names and texts lie in it (bind/normal/bound.h) */
 	struct rql_plan_nodes *nodes;

@@ -11,6 +11,12 @@ static inline double rql_cost_expected(const struct rql_cost *c)
 	return c->setup_ns / RQL_SETUP_REUSES + c->compile_ns + c->run_ns + c->transfer_ns;
 }
 
+/* So much of that only a text's first plan has: the driver's compiler, and what was prepared. */
+static inline double rql_cost_first(const struct rql_cost *c)
+{
+	return c->compile_ns + c->prepared_ns / RQL_SETUP_REUSES;
+}
+
 /* What was considered for a leaf; EXPLAIN prints all. */
 struct rql_candidate {
 	const char *structure, *method, *unit;

@@ -342,9 +342,9 @@ rql_status rql_leaf_distinct_over_groups(struct rql_planning *p, const struct rq
 		const struct rql_leaf before = *leaf;
 		*leaf = other;
 		other = before;
-	} else if (other.prepared) {
-		rql_await_leaf(p, &other, rql_leaf_price(leaf));
 	}
+	if (other.prepared)
+		rql_await_leaf(p, &other, rql_leaf_price(leaf));
 	rql_leaf_clear(&other);
 	return RQL_OK;
 }

@@ -539,18 +539,30 @@ static uint64_t working_ns(void)
 	return rql_now_ns() - rql_compiled_ns();
 }
 
-/* What was prepared, and how long it took: in the price of one of many runs, or of this one. */
-static void charge_preparation(struct trying *t, double ns)
+static void charge(struct rql_cost *cost, double ns, bool kept)
 {
+	cost->setup_ns += kept ? ns : 0;
+	cost->prepared_ns += kept ? ns : 0;
+	cost->run_ns += kept ? 0 : ns;
+}
+
+/* What was prepared, and how long it took: in the price of one of many runs, or of this one. A text that has come again
+ * pays for it by all those that follow. first: of the candidates that were priced for it. */
+static void charge_preparation(struct trying *t, double ns, uint32_t first)
+{
+	struct rql_plan_nodes *nodes = t->p->nodes;
 	if (t->p->is_subplan) /* it runs at once: what is done by now the host would only do again */
 		return;
 	uint64_t bytes = rql_arena_bytes(t->p->arena);
 	for (uint32_t m = 0; m < t->leaf->scan->map_count; m++)
 		bytes += rql_kept_map_bytes(t->leaf->scan->maps[m]);
-	if (is_kept(t, (double)bytes))
-		t->leaf->cost.setup_ns += ns;
-	else
-		t->leaf->cost.run_ns += ns;
+	const bool kept = is_kept(t, (double)bytes);
+	if (kept && t->p->ctx->comes_again)
+		return;
+	charge(&t->leaf->cost, ns, kept);
+	for (uint32_t c = first; c < nodes->candidate_count; c++)
+		if (!nodes->candidates[c].reason)
+			charge(&nodes->candidates[c].cost, ns, kept);
 }
 
 static double price_in_host(const struct trying *t, const struct rql_cost *cost)
@@ -603,8 +615,9 @@ static rql_status bind_rows(struct trying *t, struct rql_candidate *first, uint6
 	request.sample = &sample;
 	if (!rql_scan_indexes(t->p, t->s, &request))
 		return out_of_memory(t);
+	const uint32_t number = (uint32_t)(first - t->p->nodes->candidates);
 	RQL_TRY(rql_price_methods(t->p, t->s, &request, leaf, first, t->err));
-	charge_preparation(t, prepared_ns);
+	charge_preparation(t, prepared_ns, number);
 	RQL_TRY(rql_scan_sorted(t->p, t->s, &request, leaf));
 	return host_selection(t, &leaf->cost, &leaf->scan->host_values);
 }
@@ -639,8 +652,9 @@ static rql_status bind(struct trying *t, struct rql_candidate *first)
 	bound.request.sample = &sample;
 	if (!rql_scan_indexes(t->p, t->s, &bound.request))
 		return out_of_memory(t);
+	const uint32_t number = (uint32_t)(first - t->p->nodes->candidates);
 	RQL_TRY(rql_price_methods(t->p, t->s, &bound.request, leaf, first, t->err));
-	charge_preparation(t, prepared_ns);
+	charge_preparation(t, prepared_ns, number);
 	leaf->scan->host_values = price_in_host(t, &leaf->cost);
 	return RQL_OK;
 }

@@ -85,7 +85,10 @@ static void joins(void **state)
 	           "FROM range(200) q(i); CREATE INDEX cu ON u USING columns (*)");
 	use_compute(s.con);
 	looked_up(s.con, "SELECT count(*), sum(id) FROM t WHERE k IN (SELECT k FROM u WHERE v < 90)");
-	looked_up(s.con, "SELECT count(*), sum(t.k), sum(u.k) FROM t JOIN u ON t.id = u.v");
+	looked_up(s.con, "SELECT count(*), sum(t.k), sum(u.k) FROM t JOIN u ON t.k = u.v");
+	looked_up(s.con, "SELECT count(*), sum(k) FROM t WHERE id IN (SELECT v FROM u WHERE k > 100)"); /* direct */
+	/* u's 200 rows are scanned as soon as t's map is there, which a first plan pays for. */
+	same(s.con, "SELECT count(*), sum(t.k), sum(u.k) FROM t JOIN u ON t.id = u.v");
 	looked_up(s.con, "SELECT count(*), sum(id) FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.b = t.b AND u.v > 20)");
 	looked_up(s.con, "SELECT count(*), sum(id) FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.b = t.b AND u.k = t.k)");
 	/* Which rows of t have a key of u is looked up; what joins to none of them is left. */

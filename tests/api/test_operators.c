@@ -172,6 +172,54 @@ static void no_rows(void **state)
 	close_session(&s);
 }
 
+/* Limits whose offset is the rows' number, one less, and more: of groups, of joined rows, of computed keys, behind
+ * another limit, and below an aggregate. */
+struct skipping {
+	const char *rows, *order;
+	bool below;
+};
+
+static void skip_rows(rayql_connection *con, const struct skipping *q)
+{
+	char sql[512];
+	unsigned rows = 0;
+	snprintf(sql, sizeof sql, "SELECT count(*) FROM (%s)", q->rows);
+	char *text = rows_of(con, sql, NULL);
+	assert_int_equal(sscanf(text, "%u", &rows), 1);
+	free(text);
+	assert_true(rows > 20);
+	const unsigned offsets[] = {rows - 1, rows, rows + 1, 4000000000u};
+	for (size_t k = 0; k < sizeof offsets / sizeof *offsets; k++) {
+		const char *begin = q->below ? "SELECT count(*), max(n) FROM (" : "", *end = q->below ? ")" : "";
+		snprintf(sql, sizeof sql, "%s%s ORDER BY %s LIMIT 10 OFFSET %u%s", begin, q->rows, q->order, offsets[k], end);
+		same(con, sql, NULL);
+		text = rows_of(con, sql, NULL);
+		assert_int_equal(text[0] && strcmp(text, "0|NULL\n") != 0, k == 0); /* the last row is left, or none */
+		free(text);
+	}
+}
+
+static void behind_all_rows(void **state)
+{
+	static const struct skipping questions[] = {
+		{"SELECT k, count(*) AS n, min(t) AS t FROM f GROUP BY k", "n DESC, k", false},
+		{"SELECT k, count(*) AS n, sum(d) AS d FROM f GROUP BY k", "(n + k) % 77 DESC, k", false},
+		{"SELECT g, s, count(*) AS n FROM f WHERE id < 3000 GROUP BY g, s", "n, g, s", false},
+		{"SELECT a.g, n, m FROM " FG " JOIN " HG " ON a.g = b.g", "m DESC, a.g", false},
+		{"SELECT * FROM (SELECT k, count(*) AS n FROM f GROUP BY k ORDER BY n, k LIMIT 900)", "k DESC", false},
+		{"SELECT t, count(*) AS n FROM f GROUP BY t", "n DESC, t", true},
+	};
+	struct session s = rows_session();
+	(void)state;
+	make_two(s.con);
+	for (size_t i = 0; i < sizeof questions / sizeof *questions; i++)
+		skip_rows(s.con, &questions[i]);
+	/* A key that fails does so behind all rows, too. */
+	fails(s.con, "SELECT k, min(t) FROM f GROUP BY k ORDER BY CAST(min(t) AS INTEGER) LIMIT 3 OFFSET 5000",
+	      RAYQL_ERROR_HOST, "name number");
+	close_session(&s);
+}
+
 static void set_operations(void **state)
 {
 	static const struct question questions[] = {
@@ -308,7 +356,7 @@ int main(void)
 		cmocka_unit_test(joins),          cmocka_unit_test(members), cmocka_unit_test(groups),
 		cmocka_unit_test(set_operations), cmocka_unit_test(decimals), cmocka_unit_test(strings),
 		cmocka_unit_test(mixed),          cmocka_unit_test(firsts),  cmocka_unit_test(asof_nulls),
-		cmocka_unit_test(no_rows),
+		cmocka_unit_test(no_rows),        cmocka_unit_test(behind_all_rows),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

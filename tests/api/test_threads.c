@@ -12,7 +12,7 @@ struct shared {
 	rayql_database *db;
 	_Atomic bool stop;
 	_Atomic uint64_t committed; /* batches that are surely visible */
-	_Atomic uint64_t by_cube, by_host, wrong;
+	_Atomic uint64_t by_cube, by_scan, by_host, wrong;
 	int writes;
 };
 
@@ -210,6 +210,68 @@ static void views_come_and_go(void **state)
 	close_session(&session);
 }
 
+/* Texts that are planned once more when they come again, while their dimension changes: its rows have one value, which
+ * only grows. */
+#define SUM_OF_SLOW "SELECT sum(w) FROM f JOIN slow USING (d) WHERE md5(repeat(text, 20000)) <> ''"
+static void *read_replanned(void *arg)
+{
+	struct shared *s = arg;
+	rayql_connection *con = NULL;
+	rayql_result *res = NULL;
+	long long seen = 0;
+	if (rayql_connect(s->db, &con, NULL) != RAYQL_OK)
+		abort();
+	while (!atomic_load(&s->stop)) {
+		long long before = (long long)atomic_load(&s->committed), sum;
+		rayql_error *err = NULL;
+		if (rayql_query(con, SUM_OF_SLOW, &res, &err) != RAYQL_OK) {
+			complain(s, "read", rayql_error_message(err));
+			rayql_error_free(err);
+			continue;
+		}
+		atomic_fetch_add(strcmp(rayql_result_method(res), "scan") == 0 ? &s->by_scan : &s->by_host, 1);
+		char *rows = read_rows(res, &err);
+		if (!rows || sscanf(rows, "%lld", &sum) != 1 || sum % 4000 || sum / 4000 < before || sum / 4000 < seen)
+			complain(s, "sum", rows ? rows : rayql_error_message(err));
+		else
+			seen = sum / 4000;
+		free(rows);
+		rayql_error_free(err);
+	}
+	rayql_disconnect(con);
+	return NULL;
+}
+
+static void plans_made_once_more(void **state)
+{
+	struct session session = open_session(NULL, NULL);
+	struct shared s = {.db = session.db};
+	pthread_t threads[READERS];
+	(void)state;
+	run(session.con, "CREATE TABLE f AS SELECT (i % 100)::INTEGER AS d FROM range(4000) q(i)");
+	run(session.con, "CREATE TABLE slow AS SELECT i::INTEGER AS d, 'row ' || i AS text, 0 AS w FROM range(100) q(i)");
+	run(session.con, "CREATE INDEX fc ON f USING columns (*)");
+	for (int i = 0; i < READERS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, read_replanned, &s), 0);
+	for (int n = 1; n <= 4; n++) {
+		char sql[64];
+		const uint64_t scans = s.by_scan;
+		snprintf(sql, sizeof sql, "UPDATE slow SET w = %d", n);
+		run(session.con, sql);
+		atomic_store(&s.committed, (uint64_t)n);
+		for (int wait = 0; wait < 2000 && s.by_scan < scans + 4; wait++)
+			usleep(1000);
+	}
+	atomic_store(&s.stop, true);
+	for (int i = 0; i < READERS; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(s.wrong, 0);
+	print_message("%llu answers by the scan, %llu by the host\n", (unsigned long long)s.by_scan,
+	              (unsigned long long)s.by_host);
+	assert_true(s.by_scan > 0);
+	close_session(&session);
+}
+
 /* An interrupt from another thread ends a build and leaves nothing behind; the connection goes on. */
 static void *interrupt_soon(void *arg)
 {
@@ -281,6 +343,7 @@ int main(void)
 		cmocka_unit_test(writers_and_refresh),
 		cmocka_unit_test(refresh_auto_under_writers),
 		cmocka_unit_test(views_come_and_go),
+		cmocka_unit_test(plans_made_once_more),
 		cmocka_unit_test(interrupting_a_build),
 		cmocka_unit_test(interrupting_a_query_of_the_host),
 	};
