@@ -81,17 +81,16 @@ KEY key_of_lane(KEY key, uint lane)
 // for the lane whose row it is by the prefix sums of their matches.
 void write_many(KEY key, uint hit, uint beside, uint row, uint64_t place)
 {
-	uint count = hit >> 16u, marks = marks_of(key, row, hit);
+	uint count = hit >> 16u;
 	uint before = RQL_SUBGROUP_BEFORE(count);
 	uint total = subgroupBroadcast(before + count, gl_SubgroupSize - 1u), room = room_from(place);
+	// For few rows of the output no look at the keys is saved.
+	uint marks = total > 2u * gl_SubgroupSize ? marks_of(key, row, hit) : 0u;
 	for (uint base = 0u; base < total; base += ROWS * gl_SubgroupSize) {
 		KEY keys_there[ROWS];
 		uint slot[ROWS], rows_there[ROWS], beside_there[ROWS], to[ROWS];
 		[[unroll]] for (uint r = 0u; r < ROWS; r++) {
 			uint own = base + r * gl_SubgroupSize + gl_SubgroupInvocationID;
-			to[r] = NONE;
-			if (base + r * gl_SubgroupSize >= total)
-				continue;
 			uint o = min(own, total - 1u), lane = 0u;
 			for (uint step = gl_SubgroupSize / 2u; step != 0u; step /= 2u) {
 				uint other = subgroupShuffle(before, lane + step);
