@@ -62,7 +62,7 @@ static inline void make_placed(rayql_connection *con)
 {
 	run(con, "SET threads = 4");
 	run(con, "CREATE TABLE g AS SELECT i AS id, (i * 7919 % 1000)::INTEGER AS a, 'name ' || (i * 31 % 257) AS s, "
-	         "CASE WHEN i % 3 = 0 THEN NULL ELSE (i % 71) / 4 END AS r FROM range(500000) AS q(i)");
+	         "CASE WHEN i % 3 = 0 THEN NULL ELSE (i % 71) / 4 END AS r FROM range(300000) AS q(i)");
 	run(con, "DELETE FROM g WHERE id % 11 = 3 OR id BETWEEN 150000 AND 190000");
 	run(con, "UPDATE g SET a = 1000 WHERE id % 101 = 5");
 	run(con, "CREATE INDEX gc ON g USING columns (*)");

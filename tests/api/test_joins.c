@@ -24,16 +24,26 @@ static void index_dimensions(rayql_connection *con)
 	}
 }
 
+/* Under ASan each query of a list is asked once, by turns before and after its dimensions have columns. Without it each is
+ * asked both times: with DuckDB 2 in every run, with DuckDB 1 by script/test --all. */
+#ifdef __SANITIZE_ADDRESS__
+#define asked_now(i, indexed) ((i) % 2 == (indexed))
+#else
+#define asked_now(i, indexed) true
+#endif
+
 /* The dimensions' rows come from the host, then from columns of their own. */
 static void check(const char *const *queries, size_t count)
 {
 	struct session s = scan_session();
 	make_dimensions(s.con);
-	for (size_t i = 0; i < count; i++)
-		same(s.con, queries[i]);
-	index_dimensions(s.con);
-	for (size_t i = 0; i < count; i++)
-		same(s.con, queries[i]);
+	for (unsigned indexed = 0; indexed < 2; indexed++) {
+		for (size_t i = 0; i < count; i++)
+			if (asked_now(i, indexed))
+				same(s.con, queries[i]);
+		if (!indexed)
+			index_dimensions(s.con);
+	}
 	close_session(&s);
 }
 #define CHECK(queries) check(queries, sizeof queries / sizeof *queries)
@@ -402,7 +412,8 @@ static void payloads_that_repeat(void **state)
 	run(s.con, "CREATE INDEX g_columns ON g USING columns (*)");
 	for (unsigned indexed = 0; indexed < 2; indexed++) {
 		for (size_t i = 0; i < sizeof queries / sizeof *queries; i++)
-			same(s.con, queries[i]);
+			if (asked_now(i, indexed))
+				same(s.con, queries[i]);
 		if (!indexed)
 			run(s.con, "CREATE INDEX wide_columns ON wide USING columns (*)");
 	}

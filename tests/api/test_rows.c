@@ -31,12 +31,19 @@ static void selections(void **state)
 	close_session(&s);
 }
 
+/* With DuckDB 2, which has them in every run, there are more. */
+#ifdef __SANITIZE_ADDRESS__
+#define TABLE_ORDER_QUERIES 24
+#else
+#define TABLE_ORDER_QUERIES 40
+#endif
+
 /* Without ORDER BY, DuckDB's order is the table's, and so is ours; a limit takes the first rows. */
 static void table_order(void **state)
 {
 	static const char *const columns[] = {"id", "*", "s, id", "a + 1, r", "upper(s), id"};
 	static const char *const conditions[] = {
-		"a < 3",         "s LIKE '%77' AND a > 700", "r IS NULL AND a = 17", "a = 1000", "id > 499000",
+		"a < 3",         "s LIKE '%77' AND a > 700", "r IS NULL AND a = 17", "a = 1000", "id > 299000",
 		"id % 5000 = 1", "a BETWEEN 20 AND 21"};
 	static const char *const limits[] = {"", " LIMIT 10", " LIMIT 7 OFFSET 300", " OFFSET 500",
 	                                     " LIMIT 100000 OFFSET 3"};
@@ -46,8 +53,8 @@ static void table_order(void **state)
 	make_placed(s.con);
 	same(s.con, "SELECT id FROM g", "  rows: ");
 	same(s.con, "SELECT id, s FROM g LIMIT 5", "limit 5");
-	same(s.con, "SELECT id, s FROM g LIMIT 3 OFFSET 400000", NULL);
-	for (int i = 0; i < 40; i++) {
+	same(s.con, "SELECT id, s FROM g LIMIT 3 OFFSET 230000", NULL);
+	for (int i = 0; i < TABLE_ORDER_QUERIES; i++) {
 		char query[256];
 		if (i % 8 == 4)
 			run(s.con, "INSERT INTO g SELECT 1000000 - i, i % 30, 'name ' || (i % 100), NULL FROM range(9000) AS q(i)");
