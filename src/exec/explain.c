@@ -36,11 +36,11 @@ static rql_status add_host_rows(const struct rql_call *call, const struct rql_st
 	if (!text)
 		return rql_error_memory(err, 0, "EXPLAIN");
 	struct rql_host_result *res = NULL;
-	rql_status status = rql_host_query_unprepared(s->host, text, &res, &failed);
+	rql_status status = rql_host_query(s->host, text, &res, &failed);
 	free(text);
 	if (status == RQL_ERROR_HOST && !s->txn.open) {
 		rql_error_clear(&failed);
-		status = rql_host_query_unprepared(s->host, call->sql, &res, &failed);
+		status = rql_host_query(s->host, call->sql, &res, &failed);
 	}
 	if (status != RQL_OK) {
 		rql_error_move(err, &failed);

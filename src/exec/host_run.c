@@ -13,7 +13,7 @@ static rql_status execute(const struct rql_call *call, struct rql_host_stmt *stm
 	struct rql_host_result *host = NULL;
 	uint64_t start = rql_now_ns();
 	rql_status status =
-		stmt ? rql_host_execute(stmt, false, &host, err) : rql_host_query_unprepared(s->host, call->sql, &host, err);
+		stmt ? rql_host_execute(stmt, false, &host, err) : rql_host_query(s->host, call->sql, &host, err);
 	if (status != RQL_OK)
 		return status;
 	rql_report_start(s, "host", "only DuckDB runs such statements");

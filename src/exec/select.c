@@ -739,7 +739,7 @@ static rql_status run_host(const struct rql_call *call, struct rql_host_stmt *st
 	double plan_ms = ms_since(call->start_ns);
 	uint64_t start = rql_now_ns();
 	rql_status status = stmt ? rql_host_execute(stmt, call->stream && call->out, &host, err)
-	                         : rql_host_query_unprepared(s->host, call->sql, &host, err);
+	                         : rql_host_query(s->host, call->sql, &host, err);
 	if (status != RQL_OK) {
 		s->txn.failed = s->txn.open;
 		goto done;

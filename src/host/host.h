@@ -118,12 +118,9 @@ enum rql_host_rows { RQL_HOST_ROWS, RQL_HOST_CHANGED, RQL_HOST_NOTHING };
 /* stream: rows are produced as they are fetched. */
 rql_status rql_host_execute(struct rql_host_stmt *stmt, bool stream, struct rql_host_result **out,
                             struct rql_error *err) RQL_MUST_CHECK;
-/* prepare + execute, materialised; out NULL: the result is dropped. For texts of RayQL's own. */
+/* prepare + execute, materialised; out NULL: the result is dropped. */
 rql_status rql_host_query(struct rql_host_con *con, const char *sql, struct rql_host_result **out,
                           struct rql_error *err);
-/* The same for a user's text, which may be several statements, and of which none may be bound without being run. */
-rql_status rql_host_query_unprepared(struct rql_host_con *con, const char *sql, struct rql_host_result **out,
-                                     struct rql_error *err);
 enum rql_host_rows rql_host_result_kind(const struct rql_host_result *res);
 uint32_t rql_host_result_columns(const struct rql_host_result *res);
 const char *rql_host_result_name(const struct rql_host_result *res, uint32_t column);

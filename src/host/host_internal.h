@@ -222,9 +222,6 @@ extern atomic_uint host_crossings;
 char *host_option(duckdb_client_context context, const char *name);
 /* Before every call that enters DuckDB on con: RQL_ERROR_INTERRUPTED after an interrupt. */
 rql_status host_enter(struct rql_host_con *con, struct rql_error *err) RQL_MUST_CHECK;
-/* Runs it without taking the time of the threads that it waits for. On failure *result is destroyed. */
-rql_status host_run_prepared(duckdb_prepared_statement prepared, bool stream, duckdb_result *result,
-                             struct rql_error *err) RQL_MUST_CHECK;
 rql_status host_fold_register(struct rql_host_db *db, struct rql_error *err);
 /* The value itself, to be destroyed by the caller. */
 rql_status host_fold_value(struct rql_host_con *con, const char *expression, duckdb_value *out, struct rql_error *err);

@@ -57,8 +57,8 @@ done:
 	return status;
 }
 
-rql_status rql_host_query_unprepared(struct rql_host_con *con, const char *sql, struct rql_host_result **out,
-                                     struct rql_error *err)
+rql_status rql_host_query(struct rql_host_con *con, const char *sql, struct rql_host_result **out,
+                          struct rql_error *err)
 {
 	duckdb_result result;
 	memset(&result, 0, sizeof result);
@@ -77,28 +77,6 @@ rql_status rql_host_query_unprepared(struct rql_host_con *con, const char *sql, 
 	    type == DUCKDB_STATEMENT_TYPE_CALL || type == DUCKDB_STATEMENT_TYPE_EXECUTE)
 		host_settings_moved(con->db, type == DUCKDB_STATEMENT_TYPE_LOAD);
 	return host_result_wrap(con, &result, out, err);
-}
-
-/* What duckdb_query() runs, it waits for in its own way (host_run_prepared). So one SELECT is prepared, where nobody reads
- * in a log that it was. */
-rql_status rql_host_query(struct rql_host_con *con, const char *sql, struct rql_host_result **out,
-                          struct rql_error *err)
-{
-	duckdb_prepared_statement prepared = NULL;
-	duckdb_result result;
-	if (strncmp(sql, "SELECT ", 7) != 0 || rql_host_prepares_aloud())
-		return rql_host_query_unprepared(con, sql, out, err);
-	memset(&result, 0, sizeof result);
-	RQL_TRY(host_enter(con, err));
-	HOST_CROSS();
-	if (duckdb_prepare(con->con, sql, &prepared) != DuckDBSuccess) { /* several statements, or one that fails again */
-		duckdb_destroy_prepare(&prepared);
-		return rql_host_query_unprepared(con, sql, out, err);
-	}
-	rql_status status = host_run_prepared(prepared, false, &result, err);
-	duckdb_destroy_prepare(&prepared);
-	HOST_CROSS();
-	return status == RQL_OK ? host_result_wrap(con, &result, out, err) : status;
 }
 
 enum rql_host_rows rql_host_result_kind(const struct rql_host_result *res)

@@ -1,6 +1,5 @@
 #include "host/host_internal.h"
 
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -302,33 +301,16 @@ rql_status rql_host_bind(struct rql_host_stmt *stmt, uint64_t index, const struc
 	return state == DuckDBSuccess ? RQL_OK : host_error(err, duckdb_prepare_error(stmt->prepared));
 }
 
-/* DuckDB's own wait asks for a task again and again while other threads run the last ones. Here whoever has something to
- * do runs first: on two cores with two tests, that waiting was a fifth of all CPU time. DuckDB 2 waits in its own way:
- * task by task, a plan that shares one scan of a stream fails there. */
-static rql_status run_pending(duckdb_pending_result pending, duckdb_result *result, struct rql_error *err)
-{
-	duckdb_pending_state state = DUCKDB_PENDING_RESULT_NOT_READY;
-	while (!rql_host_prepares_aloud() && state != DUCKDB_PENDING_RESULT_READY) {
-		state = duckdb_pending_execute_task(pending);
-		if (state == DUCKDB_PENDING_ERROR)
-			return host_error(err, duckdb_pending_error(pending));
-		if (state == DUCKDB_PENDING_NO_TASKS_AVAILABLE)
-			sched_yield();
-	}
-	return duckdb_execute_pending(pending, result) == DuckDBSuccess ? RQL_OK : host_error_result(err, result);
-}
-
-rql_status host_run_prepared(duckdb_prepared_statement prepared, bool stream, duckdb_result *result,
-                             struct rql_error *err)
+static rql_status execute_streaming(struct rql_host_stmt *stmt, duckdb_result *result, struct rql_error *err)
 {
 	duckdb_pending_result pending = NULL;
-	rql_status status;
-	duckdb_state made = stream ? duckdb_pending_prepared_streaming(prepared, &pending)
-	                           : duckdb_pending_prepared(prepared, &pending);
-	if (made != DuckDBSuccess)
+	rql_status status = RQL_OK;
+	if (duckdb_pending_prepared_streaming(stmt->prepared, &pending) != DuckDBSuccess) {
 		status = host_error(err, pending ? duckdb_pending_error(pending) : NULL);
-	else if ((status = run_pending(pending, result, err)) != RQL_OK)
+	} else if (duckdb_execute_pending(pending, result) != DuckDBSuccess) {
+		status = host_error_result(err, result);
 		duckdb_destroy_result(result);
+	}
 	duckdb_destroy_pending(&pending);
 	return status;
 }
@@ -345,10 +327,18 @@ rql_status rql_host_execute(struct rql_host_stmt *stmt, bool stream, struct rql_
 	memset(&result, 0, sizeof result);
 	RQL_TRY(host_enter(stmt->con, err));
 	HOST_CROSS();
-	rql_status status = host_run_prepared(stmt->prepared, stream, &result, err);
-	HOST_CROSS();
-	if (!stream && may_set(stmt)) /* also when it failed: it may have got half way */
-		host_settings_moved(stmt->con->db, stmt->type == DUCKDB_STATEMENT_TYPE_LOAD);
-	RQL_TRY(status);
+	if (stream) {
+		RQL_TRY(execute_streaming(stmt, &result, err));
+	} else {
+		duckdb_state state = duckdb_execute_prepared(stmt->prepared, &result);
+		HOST_CROSS();
+		if (may_set(stmt)) /* also when it failed: it may have got half way */
+			host_settings_moved(stmt->con->db, stmt->type == DUCKDB_STATEMENT_TYPE_LOAD);
+		if (state != DuckDBSuccess) {
+			rql_status status = host_error_result(err, &result);
+			duckdb_destroy_result(&result);
+			return status;
+		}
+	}
 	return host_result_wrap(stmt->con, &result, out, err);
 }
