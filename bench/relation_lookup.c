@@ -1,7 +1,7 @@
 /* The look-ups of rayql bench device: keys without duplicates, rows and probes in random order, answers in the probes'
  * order. Sparse keys are a one-to-one mix of their numbers, dense ones the numbers themselves. Each form of map is
- * built, then probed by the probes as they come and in the order of its parts; the rival sorts the probes and puts the answers
- * back. */
+ * built, then probed by the probes as they come and in the order of its parts. The rival sorts the probes and puts the
+ * answers back. */
 #include <string.h>
 
 #include "primitive/lookup.h"
@@ -161,7 +161,7 @@ static double tree_sectors(const struct rql_lookup_map *map)
 	return map->form == RQL_LOOKUP_BTREE ? 2 * nodes - 1 : 0;
 }
 
-/* A table is in memory of which a sector comes for each random read, or in partitions once as a whole. */
+/* A table is in memory of which a sector comes for each random read, or in order once as a whole. */
 static double probe_moves(const struct lookup_case *one, bool parted)
 {
 	const struct rql_lookup *lookup = &one->lookup;
@@ -279,7 +279,7 @@ static rql_status measure_sort(struct rql_relation_bench *b, struct lookup_case 
 	return RQL_OK;
 }
 
-/* Other sizes of partitions beside the chosen one. */
+/* Other numbers of parts beside the chosen one. */
 static rql_status measure_orders(struct rql_relation_bench *b, struct lookup_case *one, struct rql_error *err)
 {
 	char name[24];

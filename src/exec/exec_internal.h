@@ -67,8 +67,7 @@ struct rql_plan_cache *rql_plan_cache_new(struct rql_budget *budget);
 void rql_plan_cache_free(struct rql_plan_cache *cache);
 /* The entry for exactly this text, made the newest, when every epoch is still its own; a dead one is dropped. */
 struct rql_cache_entry *rql_plan_cache_find(struct rql_plan_cache *cache, const struct rql_session *s, const char *sql);
-/* Drops it, since a better plan is to be had. */
-void rql_plan_cache_give_up(struct rql_plan_cache *cache, struct rql_cache_entry *entry);
+void rql_plan_cache_drop(struct rql_plan_cache *cache, struct rql_cache_entry *entry);
 /* Takes entry over (sql is copied); false: it does not fit and stays the caller's. */
 bool rql_plan_cache_put(struct rql_plan_cache *cache, const char *sql, struct rql_cache_entry *entry);
 void rql_cache_entry_free(struct rql_cache_entry *entry);
@@ -158,7 +157,7 @@ struct rql_session {
 	uint64_t host_settings;  /* moves with what may change DuckDB's settings of the connection */
 	uint64_t number;         /* of the database's connections: never 0, never used again */
 	struct rql_plan_cache *cache;
-	bool comes_again; /* the statement at hand had a plan in it, which gave way to the one that is to be made now */
+	bool comes_again; /* the statement at hand had a plan in the cache, which gave way to the one to be made now */
 	struct rql_bound_cache *bounds; /* exec/bound_cache.h */
 	struct rql_transaction txn;
 	struct rql_schema_fact guard;     /* plans are made in a transaction of their own (session.c) */

@@ -74,7 +74,7 @@ static void list_add(struct rql_plan_cache *cache, struct rql_cache_entry *e)
 	cache->newest = e;
 }
 
-static void drop(struct rql_plan_cache *cache, struct rql_cache_entry *e)
+void rql_plan_cache_drop(struct rql_plan_cache *cache, struct rql_cache_entry *e)
 {
 	struct rql_cache_entry **slot = &cache->buckets[e->hash % CACHE_BUCKETS];
 	while (*slot != e)
@@ -91,7 +91,7 @@ static void drop(struct rql_plan_cache *cache, struct rql_cache_entry *e)
 void rql_plan_cache_clear(struct rql_plan_cache *cache)
 {
 	while (cache->newest)
-		drop(cache, cache->newest);
+		rql_plan_cache_drop(cache, cache->newest);
 }
 
 void rql_plan_cache_free(struct rql_plan_cache *cache)
@@ -108,7 +108,7 @@ static void drop_old_structures(struct rql_plan_cache *cache, uint64_t epoch)
 	for (struct rql_cache_entry *e = cache->newest, *older; e; e = older) {
 		older = e->older;
 		if (e->method && e->structure_epoch != epoch)
-			drop(cache, e);
+			rql_plan_cache_drop(cache, e);
 	}
 	cache->structure_epoch = epoch;
 }
@@ -119,7 +119,7 @@ bool rql_plan_cache_make_room(struct rql_plan_cache *cache, const struct rql_dev
 	for (struct rql_cache_entry *e = cache->newest, *older; e; e = older) {
 		older = e->older;
 		if (e->method && e->plan != but && e->plan->device == device) {
-			drop(cache, e);
+			rql_plan_cache_drop(cache, e);
 			dropped = true;
 		}
 	}
@@ -132,7 +132,7 @@ bool rql_plan_cache_drop_scan(struct rql_plan_cache *cache, const struct rql_dev
 	while (e && !(e->method && rql_plan_scans_on(e->plan, device)))
 		e = e->newer;
 	if (e)
-		drop(cache, e);
+		rql_plan_cache_drop(cache, e);
 	return e != NULL;
 }
 
@@ -160,7 +160,7 @@ struct rql_cache_entry *rql_plan_cache_find(struct rql_plan_cache *cache, const 
 	if (e->structure_epoch != structures || e->schema_epoch != rql_catalog_schema_epoch(s->db->catalog) ||
 	    e->session_epoch != s->epoch || e->settings_epoch != atomic_load(&s->db->settings_epoch) ||
 	    !still_right(s->db->catalog, e)) {
-		drop(cache, e);
+		rql_plan_cache_drop(cache, e);
 		return NULL;
 	}
 	if (e != cache->newest) {
@@ -168,11 +168,6 @@ struct rql_cache_entry *rql_plan_cache_find(struct rql_plan_cache *cache, const 
 		list_add(cache, e);
 	}
 	return e;
-}
-
-void rql_plan_cache_give_up(struct rql_plan_cache *cache, struct rql_cache_entry *entry)
-{
-	drop(cache, entry);
 }
 
 /* Drops what was used longest ago until an entry of `bytes` more fits. */
@@ -184,12 +179,12 @@ static bool take_room(struct rql_plan_cache *cache, uint64_t bytes)
 	if (bytes > most)
 		return false;
 	while (cache->oldest && (cache->count >= CACHE_ENTRIES || cache->bytes + bytes > 2 * most))
-		drop(cache, cache->oldest);
+		rql_plan_cache_drop(cache, cache->oldest);
 	while (!charged && rql_budget_charge(cache->budget, bytes, "a plan", &full) != RQL_OK) {
 		rql_error_clear(&full);
 		if (!cache->oldest)
 			return false;
-		drop(cache, cache->oldest);
+		rql_plan_cache_drop(cache, cache->oldest);
 	}
 	return true;
 }
@@ -205,7 +200,7 @@ bool rql_plan_cache_put(struct rql_plan_cache *cache, const char *sql, struct rq
 	entry->hash = rql_text_hash(sql, length);
 	for (struct rql_cache_entry *e = cache->buckets[entry->hash % CACHE_BUCKETS]; e; e = e->next) {
 		if (e->hash == entry->hash && e->length == length && memcmp(e->text, sql, length) == 0) {
-			drop(cache, e);
+			rql_plan_cache_drop(cache, e);
 			break;
 		}
 	}

@@ -472,8 +472,8 @@ static rql_status host_instead(const struct rql_session *s, rql_status status, s
 	return set ? RQL_OK : rql_error_memory(err, 0, "a reason");
 }
 
-/* The plan of a text that comes again; NULL: it is to be planned, for the first time or once more. That is so when
- * kernels that a better plan waited for have come, and when the preparation had a say: nobody knew that the text would
+/* The plan of a text that comes again; NULL: it is to be planned, for the first time or once more. So it is when kernels
+ * that a better plan waited for have come. So it is, too, when the preparation decided: nobody knew that the text would
  * come again. No plan is held beside the next one. */
 static struct rql_cache_entry *find_plan(struct rql_session *s, const char *text)
 {
@@ -481,7 +481,7 @@ static struct rql_cache_entry *find_plan(struct rql_session *s, const char *text
 	const bool better = e && (e->swayed || (e->awaited && rql_awaited_settled(e->awaited)));
 	if (!better || s->txn.open) /* what is planned inside a transaction is not kept */
 		return e;
-	rql_plan_cache_give_up(s->cache, e);
+	rql_plan_cache_drop(s->cache, e);
 	s->comes_again = true;
 	return NULL;
 }

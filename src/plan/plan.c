@@ -489,8 +489,8 @@ rql_status rql_plan_make(const struct rql_plan_context *ctx, struct rql_bound *b
 	                                                       answers(plan))
 	                                    : plan->reason;
 	plan->reason = reason ? reason : plan->reason;
-	static const char again[] = "its first preparation decided, so that it is planned once more when it comes again";
-	if (plan->swayed && (reason = rql_arena_printf(arena, "%s; %s", plan->reason, again)))
+	if (plan->swayed && (reason = rql_arena_printf(arena, "%s; its first preparation decided, so that it is planned "
+	                                                      "once more when it comes again", plan->reason)))
 		plan->reason = reason;
 	*out = plan;
 	return RQL_OK;

@@ -541,9 +541,12 @@ static uint64_t working_ns(void)
 
 static void charge(struct rql_cost *cost, double ns, bool kept)
 {
-	cost->setup_ns += kept ? ns : 0;
-	cost->prepared_ns += kept ? ns : 0;
-	cost->run_ns += kept ? 0 : ns;
+	if (!kept) {
+		cost->run_ns += ns;
+		return;
+	}
+	cost->setup_ns += ns;
+	cost->prepared_ns += ns;
 }
 
 /* What was prepared, and how long it took: in the price of one of many runs, or of this one. A text that has come again

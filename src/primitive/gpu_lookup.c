@@ -1,5 +1,5 @@
-/* Look-ups on a GPU: probes are brought into the order of the parts of the map that they meet, where that pays, search in
- * it, and their answers go back to the probes' order. lookup.h has the bytes of each pass. */
+/* Look-ups on a GPU. Where it pays, probes are ordered by the part of the map that they meet, and their answers put back.
+ * lookup.h has the bytes of each pass. */
 #include "primitive/lookup_internal.h"
 
 #include "shaders/primitive/lookup_points_direct_32.comp.h"
@@ -212,7 +212,7 @@ static rql_status check(const struct rql_lookup *lookup, struct rql_error *err)
 		RQL_TRY(rql_span_check(&lookup->found, 1, 8, "number of a look-up's probes", err));
 	RQL_TRY(check_answers(lookup, err));
 	uint64_t temp = lookup->temp.buffer ? rql_lookup_temp_bytes(lookup) : 0;
-	return temp ? rql_span_check(&lookup->temp, temp / 8, 8, "temporary words of a look-up", err) : RQL_OK;
+	return temp ? rql_span_check(&lookup->temp, temp / 16, 16, "temporary words of a look-up", err) : RQL_OK;
 }
 
 /* items: probes that a thread has at a time, and runs of tiles that a subgroup takes. */

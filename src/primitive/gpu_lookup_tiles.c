@@ -1,5 +1,5 @@
-/* Probes of a large map, tile by tile in the order of the parts of it that they meet, and their answers back in the probes'
- * order. Nothing is counted over all probes, and a tile's rows are read and written where they lie together. lookup.h has
+/* Probes of a large map, tile by tile in the order of the parts of it that they meet. Then their answers go back to the
+ * probes' order. Nothing is counted over all probes, and a tile's rows are read and written where they lie together. lookup.h has
  * the bytes of each pass. */
 #include "primitive/lookup_internal.h"
 
@@ -28,10 +28,10 @@ static uint32_t digits_of(uint32_t bits)
 struct rql_lookup_tiles rql_lookup_tiles_of(const struct rql_lookup *lookup, uint32_t bits)
 {
 	const struct rql_device *device = rql_lookup_device(&lookup->map);
-	const uint32_t threads = lookup->map.form == RQL_LOOKUP_HASHED ? THREADS_HASHED : THREADS;
-	struct rql_lookup_tiles tiles = {.bits = bits, .threads = rql_relation_threads(device, threads)};
+	struct rql_lookup_tiles tiles = {.bits = bits};
+	tiles.threads = lookup->map.form == RQL_LOOKUP_HASHED ? THREADS_HASHED : THREADS;
 	const uint32_t room = rql_relation_shared(device, tiles.threads) / 4 - 2 * DIGITS;
-	while (tiles.threads * RQL_LOOKUP_TILE_ITEMS > room)
+	while (tiles.threads > device->limits.group_size || tiles.threads * RQL_LOOKUP_TILE_ITEMS > room)
 		tiles.threads /= 2;
 	tiles.rows = tiles.threads * RQL_LOOKUP_TILE_ITEMS;
 	tiles.count = rql_div_up(lookup->count, tiles.rows);

@@ -31,8 +31,13 @@ void main()
 	for (uint c = 0u; c < args.build_columns + args.probe_columns; c++) {
 		uint64_t out_at = column_word(c, 1u);
 		uint flags = uint(column_word(c, 2u));
-		if (out_at != 0ul)
-			write_value(out_at, flags, place,
-			            c < args.build_columns == of_build ? read_value(column_word(c, 0u), flags, row) : missing_value(flags));
+		if (out_at == 0ul)
+			continue;
+		bool own = c < args.build_columns == of_build;
+		uint64_t value = own ? read_value(column_word(c, 0u), flags, row) : missing_value(flags);
+		if ((flags & RQL_COLUMN_WIDE) != 0u)
+			RQL_U64(out_at, place) = value;
+		else
+			RQL_U32(out_at, place) = uint(value);
 	}
 }

@@ -52,16 +52,6 @@ uint64_t reserve(uint rows_of_thread)
 	return join_base + before;
 }
 
-void write_value(uint64_t to, uint flags, uint64_t place, uint64_t value)
-{
-	if (place >= args.capacity)
-		return;
-	if ((flags & RQL_COLUMN_WIDE) != 0u)
-		RQL_U64(to, place) = value;
-	else
-		RQL_U32(to, place) = uint(value);
-}
-
 uint64_t read_value(uint64_t from, uint flags, uint row)
 {
 	if (from == 0ul)

@@ -56,7 +56,7 @@ void to_stage(in uint words[ITEMS], in uint at[ITEMS])
 void order(uint64_t out_at, in KEY words[ITEMS], in uint at[ITEMS], uint places)
 {
 #if KEY_BITS == 64
-	uint halves[ITEMS], lows[ITEMS + 1u]; // the workgroup is not smaller than DIGITS, so that places are not more
+	uint halves[ITEMS], lows[ITEMS + 1u]; // a workgroup has as many threads as there are digits, or more
 	[[unroll]] for (uint j = 0u; j < ITEMS; j++)
 		halves[j] = unpackUint2x32(words[j]).x;
 	to_stage(halves, at);

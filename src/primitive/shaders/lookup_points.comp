@@ -10,16 +10,8 @@ layout(push_constant, scalar) uniform rql_push { rql_lookup_points_args args; };
 #define ITEMS RQL_LOOKUP_POINT_ITEMS // with more, registers cost more threads than the reads side by side gain
 
 layout(constant_id = 2) const uint TILE = 0u; // rows of a tile; 0: as they lie
-layout(buffer_reference, scalar, buffer_reference_align = 8) buffer lookup_two_words {
-	uvec2 v;
-};
-#if KEY_BITS == 64
-layout(buffer_reference, scalar, buffer_reference_align = 16) buffer lookup_two_keys {
-	uvec4 v;
-};
-#endif
 
-// In tiles, two neighbours lie at an even place, and what follows the last one may be written.
+// In tiles, two neighbours lie at an even place.
 void load_keys(uint64_t first, uint count, out KEY keys[ITEMS])
 {
 	if (TILE == 0u) {
@@ -28,20 +20,21 @@ void load_keys(uint64_t first, uint count, out KEY keys[ITEMS])
 		return;
 	}
 #if KEY_BITS == 64
-	uvec4 words = lookup_two_keys(args.points + first * 8ul).v;
+	uvec4 words = RQL_U128(args.points + first * 8ul);
 	keys[0] = packUint2x32(words.xy);
 	keys[1] = count > 1u ? packUint2x32(words.zw) : keys[0];
 #else
-	uvec2 words = lookup_two_words(args.points + first * 4ul).v;
+	uvec2 words = unpackUint2x32(RQL_U64(args.points, first / 2ul));
 	keys[0] = words.x;
 	keys[1] = count > 1u ? words.y : words.x;
 #endif
 }
 
+// In tiles, what follows the last one may be written.
 void store(uint64_t to, uint64_t first, uint count, uint answers[ITEMS])
 {
 	if (TILE != 0u) {
-		lookup_two_words(to + first * 4ul).v = uvec2(answers[0], answers[1]);
+		RQL_U64(to, first / 2ul) = packUint2x32(uvec2(answers[0], answers[1]));
 		return;
 	}
 	[[unroll]] for (uint i = 0u; i < ITEMS; i++)

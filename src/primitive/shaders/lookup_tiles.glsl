@@ -1,25 +1,20 @@
 // Which probes a thread looks up, ITEMS at a time (1 or 2). Of a batch as it lies, those that follow each other. Of tiles in
-// order (lookup_order.comp), a subgroup takes one digit's runs of ITEMS tiles, digit by digit, so that what runs at a time
-// meets the same part of the map. More runs to a subgroup, or a workgroup that cuts many evenly, are no faster: more of the
-// map is met at a time. Needs relation.glsl, TILE (a tile's rows; 0: as they lie), look_up, and args with probes, found,
-// runs, run_bits.
-
-uint64_t probe_count()
-{
-	return args.found != 0ul ? min(args.probes, RQL_U64(args.found, 0)) : args.probes;
-}
+// order (lookup_order.comp), a subgroup takes one digit's runs of ITEMS tiles. All of a digit come before the next one's, so
+// that what runs at a time meets the same part of the map. More runs to a subgroup are no faster: more of the map is met at
+// a time. Needs relation.glsl, TILE (a tile's rows; 0: as they lie), look_up, and args with probes, found, runs, run_bits.
 
 // The word of a run; 0, no rows, of a tile that is not there.
 uint run_word(uint tile, uint digit)
 {
-	return tile * uint64_t(TILE) < probe_count() ? RQL_U32(args.runs, (uint64_t(tile) << args.run_bits) + digit) : 0u;
+	bool is = tile * uint64_t(TILE) < rql_rows(args.found, args.probes);
+	return is ? RQL_U32(args.runs, (uint64_t(tile) << args.run_bits) + digit) : 0u;
 }
 
 void look_up_runs()
 {
-	uint pairs_of_tiles = uint((args.probes + TILE * ITEMS - 1ul) / (TILE * ITEMS));
+	uint shares = uint((args.probes + TILE * ITEMS - 1ul) / (TILE * ITEMS));
 	uint unit = uint(rql_group()) * gl_NumSubgroups + gl_SubgroupID;
-	uint digit = unit / pairs_of_tiles, tile = unit % pairs_of_tiles * ITEMS;
+	uint digit = unit / shares, tile = unit % shares * ITEMS;
 	if (digit >> args.run_bits != 0u)
 		return;
 	uint word = run_word(tile, digit), next = ITEMS > 1u ? run_word(tile + 1u, digit) : 0u;
@@ -40,7 +35,7 @@ void look_up_all()
 		look_up_runs();
 		return;
 	}
-	uint64_t first = (rql_group() * THREADS + rql_thread()) * ITEMS, probes = probe_count();
+	uint64_t first = (rql_group() * THREADS + rql_thread()) * ITEMS, probes = rql_rows(args.found, args.probes);
 	if (first < probes)
 		look_up(first, uint(min(probes - first, uint64_t(ITEMS))));
 }
