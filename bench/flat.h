@@ -83,6 +83,11 @@ rql_status rql_flat_measure_device(struct rql_device *device, struct rql_flat_de
  * bring it back: on an H200 everything but memory is then 3.4 times slower. Nothing when it is awake, which *awake_ns, 0
  * at first, tells, and on software devices. */
 rql_status rql_flat_wake(struct rql_device *device, double *awake_ns, struct rql_error *err) RQL_MUST_CHECK;
+/* How much longer a fixed work of one workgroup takes now than when the device was awake: what its clock is. 1: it cannot
+ * be told. */
+#define RQL_FLAT_SLOW 1.1
+rql_status rql_flat_slowness(struct rql_device *device, double awake_ns, double *slowness,
+                             struct rql_error *err) RQL_MUST_CHECK;
 
 rql_status rql_flat_run_scale(const struct rql_flat_options *options, struct rql_device *device,
                               const struct rql_flat_device *floors, struct rql_pool *pool, double scale,

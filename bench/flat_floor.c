@@ -13,9 +13,9 @@
 /* An H200 idles at 345 MHz, is there three seconds after its last work of any size, and goes back to 1,980 MHz within
  * half a second of heavy work. */
 #define WAKE_NS UINT64_C(500000000)
+#define WAKES 4u
 #define WAKE_BYTES (UINT64_C(1) << 28)
 #define PROBE_BYTES (UINT64_C(1) << 16) /* by one workgroup: its time is the clock's */
-#define AWAKE 1.1
 
 static const struct rql_kernel kernel = {"bench.floor", rql_spv_floor_comp, sizeof rql_spv_floor_comp,
                                          sizeof(struct rql_floor_args)};
@@ -47,15 +47,34 @@ static rql_status time_pass(struct rql_device *device, struct rql_buffer *buffer
 	return status;
 }
 
+static bool has_clock(const struct rql_device *device)
+{
+	return device->kind != RQL_DEVICE_SOFTWARE && device->kind != RQL_DEVICE_CPU;
+}
+
+rql_status rql_flat_slowness(struct rql_device *device, double awake_ns, double *slowness, struct rql_error *err)
+{
+	struct rql_buffer *buffer;
+	double probe = 0;
+	*slowness = 1;
+	if (!has_clock(device) || awake_ns <= 0)
+		return RQL_OK;
+	RQL_TRY(rql_buffer_new(device, PROBE_BYTES, RQL_MEMORY_DEVICE, "a look at the device's clock", &buffer, err));
+	rql_status status = time_pass(device, buffer, PROBE_BYTES, 1, &probe, err);
+	*slowness = probe / awake_ns;
+	rql_buffer_free(buffer);
+	return status;
+}
+
 rql_status rql_flat_wake(struct rql_device *device, double *awake_ns, struct rql_error *err)
 {
 	struct rql_buffer *buffer;
 	double probe = 0, ns;
-	if (device->kind == RQL_DEVICE_SOFTWARE || device->kind == RQL_DEVICE_CPU)
+	if (!has_clock(device))
 		return RQL_OK;
 	RQL_TRY(rql_buffer_new(device, WAKE_BYTES, RQL_MEMORY_DEVICE, "the device's waking up", &buffer, err));
 	rql_status status = time_pass(device, buffer, PROBE_BYTES, 1, &probe, err);
-	if (status == RQL_OK && !(*awake_ns > 0 && probe < AWAKE * *awake_ns)) {
+	for (uint32_t i = 0; i < WAKES && status == RQL_OK && !(*awake_ns > 0 && probe < RQL_FLAT_SLOW * *awake_ns); i++) {
 		uint64_t start = rql_now_ns();
 		while (status == RQL_OK && rql_now_ns() - start < WAKE_NS)
 			status = time_pass(device, buffer, WAKE_BYTES, GROUPS, &ns, err);
