@@ -19,7 +19,6 @@ layout(constant_id = 5) const uint WORDS = 2560u;   // SLOTS times the words of 
 #define HELD RQL_JOIN_HELD_MOST
 #define MISS 0xffffu
 #define MARKED 0xfff0u // and a mark: a row with that, without a match
-#define WHOLE 0x8000u  // beside a slot: all of its bucket are matches
 shared uint ends[BUCKETS + 1u]; // bucket b is [ends[b], ends[b + 1]) once the table is full
 shared KEY keys[SLOTS];
 shared uint words[WORDS];
@@ -169,28 +168,28 @@ void note_match(uint slot)
 #define NOTE_MATCH(slot)
 #endif
 
-// Number of matches << 16 | the first one's slot, and WHOLE.
+// Number of matches << 16 | the first one's slot.
 uint look_up(KEY key, uint row, bool one)
 {
 	uint b = bucket_of(key);
-	uint begin = ends[b], end = ends[b + 1u];
+	uint end = ends[b + 1u];
 	uint hit = 0u;
-	for (uint slot = begin; slot < end; slot++)
+	for (uint slot = ends[b]; slot < end; slot++)
 		if (MATCHES(slot, key, row)) {
 			hit = (hit == 0u ? slot : hit) + 0x10000u;
 			NOTE_MATCH(slot);
 			if (one)
 				break;
 		}
-	return hit != 0u && hit >> 16u == end - begin ? hit | WHOLE : hit;
+	return hit;
 }
 
-// Of a row with several matches that are not WHOLE: bit i: slot i behind the first one's has one; 0: they are too far apart.
-// A match is found by its number without another look at the keys then.
+// Of a row with several matches: bit i: slot i behind the first one's has one; 0: they are too far apart. A match is found by
+// its number without another look at the keys then.
 uint marks_of(KEY key, uint row, uint hit)
 {
 	uint left = hit >> 16u, slot = hit & 0xffffu, marks = 0u;
-	if (left < 2u || slot >= WHOLE)
+	if (left < 2u || slot >= MARKED)
 		return 0u;
 	for (uint i = 0u; i < 32u && left != 0u; i++)
 		if (MATCHES(slot + i, key, row)) {
@@ -212,11 +211,9 @@ uint match_at(KEY key, uint row, uint slot, uint k)
 
 uint nth_match(KEY key, uint row, uint hit, uint marks, uint k)
 {
-	if ((hit & 0xffffu) >= MARKED)
-		return hit & 0xffffu;
-	uint slot = hit & (WHOLE - 1u);
-	if ((hit & WHOLE) != 0u || k == 0u)
-		return slot + k;
+	uint slot = hit & 0xffffu;
+	if (slot >= MARKED || k == 0u)
+		return slot;
 	if (marks == 0u)
 		return match_at(key, row, slot, k);
 	for (; k != 0u; k--)

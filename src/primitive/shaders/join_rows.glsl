@@ -7,14 +7,13 @@ uint marks_of(KEY key, uint row, uint hit);
 uint nth_match(KEY key, uint row, uint hit, uint marks, uint k);
 uint64_t build_value(uint column, uint64_t from, uint flags, uint slot);
 
-// The first `count` rows of each thread, to the output: a column at a time, its reads under way together. count is the
-// subgroup's. to: from `place` on; NONE: there is no such row.
-void write_columns(in KEY key[ROWS], in uint slot[ROWS], in uint row[ROWS], in uint beside[ROWS], in uint to[ROWS], uint count,
+// Some rows of the output: a column at a time, its reads under way together. to: from `place` on; NONE: there is no such row.
+void write_columns(in KEY key[ROWS], in uint slot[ROWS], in uint row[ROWS], in uint beside[ROWS], in uint to[ROWS],
                    uint64_t place)
 {
 	if (args.keys_out != 0ul)
 		[[unroll]] for (uint r = 0u; r < ROWS; r++)
-			if (r < count && to[r] != NONE)
+			if (to[r] != NONE)
 				RQL_KEY(args.keys_out, place + to[r]) = key[r];
 	uint build_columns = row_flags() >> 8u & 255u;
 	uint columns = build_columns + (row_flags() >> 16u & 255u);
@@ -26,7 +25,7 @@ void write_columns(in KEY key[ROWS], in uint slot[ROWS], in uint row[ROWS], in u
 			continue;
 		if ((flags & RQL_COLUMN_WIDE) != 0u) {
 			[[unroll]] for (uint r = 0u; r < ROWS; r++)
-				if (r < count && to[r] != NONE)
+				if (to[r] != NONE)
 					RQL_U64(out_at, place + to[r]) =
 						c < build_columns ? build_value(c, from, flags, slot[r]) : RQL_U64(from, row[r]);
 			continue;
@@ -35,14 +34,14 @@ void write_columns(in KEY key[ROWS], in uint slot[ROWS], in uint row[ROWS], in u
 		bool is_beside = (row_flags() & RQL_JOIN_PROBE_PAIRED) != 0u && c == build_columns;
 		[[unroll]] for (uint r = 0u; r < ROWS; r++) {
 			values[r] = 0u;
-			if (r < count && to[r] != NONE)
+			if (to[r] != NONE)
 				values[r] = c < build_columns ? uint(build_value(c, from, flags, slot[r]))
 				            : is_beside       ? beside[r]
 				            : from != 0ul     ? RQL_U32(from, row[r])
 				                              : row[r];
 		}
 		[[unroll]] for (uint r = 0u; r < ROWS; r++)
-			if (r < count && to[r] != NONE)
+			if (to[r] != NONE)
 				RQL_U32(out_at, place + to[r]) = values[r];
 	}
 }
@@ -66,7 +65,7 @@ void write_single(in KEY key[ROWS], in uint hit[ROWS], in uint beside[ROWS], uin
 		row[r] = first + r * THREADS + rql_thread();
 		slot[r] = to[r] != NONE ? nth_match(key[r], row[r], hit[r], 0u, 0u) : MISS;
 	}
-	write_columns(key, slot, row, beside, to, ROWS, place);
+	write_columns(key, slot, row, beside, to, place);
 }
 
 KEY key_of_lane(KEY key, uint lane)
@@ -78,58 +77,34 @@ KEY key_of_lane(KEY key, uint lane)
 #endif
 }
 
-// In lane j: which lane the j-th one of those is, of which `is` holds.
-uint lane_of_rank(bool is)
-{
-	uvec4 ballot = subgroupBallot(is);
-	if (subgroupBallotBitCount(ballot) == gl_SubgroupSize)
-		return gl_SubgroupInvocationID;
-	uint until = subgroupBallotInclusiveBitCount(ballot), lane = 0u;
-	for (uint step = gl_SubgroupSize / 2u; step != 0u; step /= 2u)
-		lane += subgroupShuffle(until, lane + step - 1u) <= gl_SubgroupInvocationID ? step : 0u;
-	return lane;
-}
-
-// Which one of the lanes that have matches this lane's row of the output is of, in the window of rows that begins at `base`:
-// the last one whose matches begin at that row or before. before: the matches of the lanes before this one.
-uint rank_in(uint base, uint before, bool has)
-{
-	uint at = before - base; // large of what begins before the window
-	uvec2 begin = uvec2(subgroupOr(has && at < 32u ? 1u << at : 0u), 0u);
-	if (gl_SubgroupSize > 32u)
-		begin.y = subgroupOr(has && at - 32u < 32u ? 1u << (at - 32u) : 0u);
-	begin &= gl_SubgroupLeMask.xy;
-	uint earlier = subgroupBallotBitCount(subgroupBallot(has && before < base));
-	return earlier + uint(bitCount(begin.x) + bitCount(begin.y)) - 1u;
-}
-
-// The matches of a row of each lane, side by side: windows of the output, in which each lane writes a row, ROWS at a time.
+// Rows of the output are dealt out to the subgroup's lanes, ROWS to each, so that neighbours write side by side: each looks
+// for the lane whose row it is by the prefix sums of their matches.
 void write_many(KEY key, uint hit, uint beside, uint row, uint64_t place)
 {
 	uint count = hit >> 16u;
 	uint before = RQL_SUBGROUP_BEFORE(count);
 	uint total = subgroupBroadcast(before + count, gl_SubgroupSize - 1u), room = room_from(place);
-	uint lanes = lane_of_rank(count != 0u);
 	// For few rows of the output no look at the keys is saved.
 	uint marks = total > 2u * gl_SubgroupSize ? marks_of(key, row, hit) : 0u;
 	for (uint base = 0u; base < total; base += ROWS * gl_SubgroupSize) {
 		KEY keys_there[ROWS];
 		uint slot[ROWS], rows_there[ROWS], beside_there[ROWS], to[ROWS];
-		uint windows = min((total - base + gl_SubgroupSize - 1u) / gl_SubgroupSize, ROWS);
 		[[unroll]] for (uint r = 0u; r < ROWS; r++) {
-			if (r >= windows)
-				continue;
 			uint own = base + r * gl_SubgroupSize + gl_SubgroupInvocationID;
-			uint lane = subgroupShuffle(lanes, rank_in(base + r * gl_SubgroupSize, before, count != 0u));
+			uint o = min(own, total - 1u), lane = 0u;
+			for (uint step = gl_SubgroupSize / 2u; step != 0u; step /= 2u) {
+				uint other = subgroupShuffle(before, lane + step);
+				lane += other <= o ? step : 0u;
+			}
 			keys_there[r] = key_of_lane(key, lane);
 			rows_there[r] = subgroupShuffle(row, lane);
 			beside_there[r] = subgroupShuffle(beside, lane);
 			uint hit_there = subgroupShuffle(hit, lane), marks_there = subgroupShuffle(marks, lane);
-			uint k = own - subgroupShuffle(before, lane);
+			uint k = o - subgroupShuffle(before, lane);
 			to[r] = own < min(total, room) ? own : NONE;
 			slot[r] = to[r] != NONE ? nth_match(keys_there[r], rows_there[r], hit_there, marks_there, k) : MISS;
 		}
-		write_columns(keys_there, slot, rows_there, beside_there, to, windows, place);
+		write_columns(keys_there, slot, rows_there, beside_there, to, place);
 	}
 }
 
