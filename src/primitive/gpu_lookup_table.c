@@ -43,7 +43,7 @@ uint64_t rql_lookup_slots(const struct rql_lookup_map *map)
 {
 	if (map->form == RQL_LOOKUP_DIRECT)
 		return map->high - map->low + 1;
-	return ((uint64_t)map->part_slots << map->part_bits) + 1;
+	return ((uint64_t)map->part_slots << map->part_bits) + RQL_LOOKUP_GROUP(map->key_bits);
 }
 
 uint32_t rql_lookup_slot_bytes(const struct rql_lookup_map *map)
@@ -103,7 +103,8 @@ uint64_t rql_lookup_table_temp_bytes(const struct rql_lookup_build *build)
 static rql_status record_empty(struct rql_commands *c, const struct rql_lookup_map *map)
 {
 	uint64_t bytes = rql_lookup_slot_bytes(map), slots = rql_lookup_slots(map);
-	uint64_t first = map->form == RQL_LOOKUP_HASHED ? slots - 1 : 0; /* those of parts are written whole */
+	/* Those of parts are written whole. */
+	uint64_t first = map->form == RQL_LOOKUP_HASHED ? slots - RQL_LOOKUP_GROUP(map->key_bits) : 0;
 	rql_record_fill(c, map->slots.buffer, map->slots.offset + first * bytes, (slots - first) * bytes, UINT32_MAX);
 	if (map->counts.buffer)
 		rql_record_fill(c, map->counts.buffer, map->counts.offset + first * 4, (slots - first) * 4, 0);

@@ -53,11 +53,12 @@ struct rql_lookup_args {
 };
 RQL_KERNEL_STRUCT_SIZE(rql_lookup_args, 128);
 
-/* lookup_points.comp: points in a hashed or direct map. Hashed: part(key) is the top part_bits bits of the hash, the
- * first slot in it the next bits' share of part_slots. Slots of 32-bit keys: row << 32 | key; of 64-bit keys: the key,
- * then the row; direct: a row. Row RQL_LOOKUP_EMPTY: nobody's. The key of all ones marks slots that are not claimed yet,
- * so it has a slot of its own behind all parts. */
+/* lookup_points.comp: points in a hashed or direct map. Hashed: part(key) is the top part_bits bits of the hash, its group
+ * of slots in it the next bits' share of the part's groups. Slots of 32-bit keys: row << 32 | key; of 64-bit keys: the
+ * key, then the row; direct: a row. Row RQL_LOOKUP_EMPTY: nobody's. The key of all ones marks slots that are not claimed
+ * yet, so it has a group of its own behind all parts, in whose first slot it is. */
 #define RQL_LOOKUP_EMPTY 0xffffffffu
+#define RQL_LOOKUP_GROUP(key_bits) (256u / (2u * (key_bits))) /* slots that are read at once: 32 bytes, a GPU's least read */
 #define RQL_LOOKUP_POINT_ITEMS 2u /* probes of a thread */
 struct rql_lookup_points_args {
 	uint64_t slots, counts; /* of the map */

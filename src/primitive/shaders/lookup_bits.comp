@@ -43,7 +43,7 @@ uvec2 listed(uint list)
 uvec2 rows_of(KEY low, KEY high)
 {
 	uint slot = start_of(low), list;
-	find_from(low, slot, SLOT(slot), list);
+	find_from(low, slot, read_slots(slot), list);
 	return list != RQL_LOOKUP_EMPTY && low <= high ? listed(list) : uvec2(0u);
 }
 #elif FORM == DIRECT

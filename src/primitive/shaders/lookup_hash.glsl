@@ -1,4 +1,7 @@
 // Where keys lie in a hashed map. KEY_BITS: 32 or 64. Needs relation.glsl, and args with slots, part_bits, part_slots.
+// A key has the first free slot from its group's first one on, so behind a group whose last slot is free lies none of its
+// keys. A search reads groups whole.
+#define GROUP RQL_LOOKUP_GROUP(KEY_BITS)
 #define EMPTY_KEY (~KEY(0))
 
 uint part_of(uint hash)
@@ -6,12 +9,12 @@ uint part_of(uint hash)
 	return args.part_bits == 0u ? 0u : hash >> 32u - args.part_bits;
 }
 
-// By the bits below those of the part, so that slots ascend with hashes.
+// Of the key's group, by the bits below those of the part, so that groups ascend with hashes.
 uint first_slot(uint hash)
 {
 	uint high, low;
-	umulExtended(hash << args.part_bits, args.part_slots, high, low);
-	return high;
+	umulExtended(hash << args.part_bits, args.part_slots / GROUP, high, low);
+	return high * GROUP;
 }
 
 uint slots_of_parts()
@@ -23,10 +26,8 @@ uint slots_of_parts()
 #define SLOT_BYTES 16ul
 // Key low, key high, row.
 #define SLOT(slot) RQL_U128(args.slots + uint64_t(slot) * SLOT_BYTES)
-#define SLOT_KEY(words) packUint2x32((words).xy)
 #define SLOT_ROW(words) (words).z
 #define SLOT_OF(key, row) uvec4(unpackUint2x32(key), row, 0u)
-#define SLOT_WORDS uvec4
 #else
 #define SLOT_BYTES 8ul
 layout(buffer_reference, scalar, buffer_reference_align = 8) buffer lookup_slot64 {
@@ -34,8 +35,6 @@ layout(buffer_reference, scalar, buffer_reference_align = 8) buffer lookup_slot6
 };
 // Key, row.
 #define SLOT(slot) lookup_slot64(args.slots + uint64_t(slot) * SLOT_BYTES).v
-#define SLOT_KEY(words) (words).x
 #define SLOT_ROW(words) (words).y
 #define SLOT_OF(key, row) uvec2(key, row)
-#define SLOT_WORDS uvec2
 #endif

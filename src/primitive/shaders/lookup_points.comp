@@ -50,7 +50,7 @@ void look_up(uint64_t first, uint count)
 	load_keys(first, count, keys);
 	[[unroll]] for (uint i = 0u; i < ITEMS; i++) {
 		slots[i] = start_of(keys[i]);
-		words[i] = SLOT(slots[i]);
+		words[i] = read_slots(slots[i]);
 	}
 	[[unroll]] for (uint i = 0u; i < ITEMS; i++)
 		slots[i] = find_from(keys[i], slots[i], words[i], rows[i]);
