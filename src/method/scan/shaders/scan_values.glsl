@@ -30,13 +30,21 @@ uint scan_payload(const uint64_t table, const uint at, const uint span, const ui
 	uint word = ScanU32(byte & ~3ul).v;
 	return width == 4u ? word : bitfieldExtract(word, int(uint(byte) & 3u) * 8, int(width) * 8);
 }
-// Else: a hash table, of entries of 8 or 16 bytes (column/map_layout.h).
-uvec4 scan_map_entry(const uint64_t table, const uint width, const uint64_t at)
+// Else: a hash table, of entries of 8 or 16 bytes (column/map_layout.h). A search reads 32 bytes of it at once: 4 places or 2,
+// of which those before `first` are not the key's. x: its entry, 0: none of these; y: not 0: nor can it lie behind them.
+uvec2 scan_probe_narrow(const uvec4 low, const uvec4 high, const uint first, const uint word)
 {
-	if (width == 16u)
-		return ScanU32x4(table + at * 16ul).v;
-	uvec2 narrow = ScanU32x2(table + at * 8ul).v;
-	return uvec4(narrow.x, 0u, narrow.y, 0u);
+	bvec4 is = equal(uvec4(low.xz, high.xz), uvec4(word)); // no key's word is 0
+	bvec4 free = equal(uvec4(low.yw, high.yw), uvec4(0u));
+	uint found = is.x ? low.y : is.y ? low.w : is.z ? high.y : is.w ? high.w : 0u;
+	bool last = free.w || (free.z && first < 3u) || (free.y && first < 2u) || (free.x && first == 0u);
+	return uvec2(found, last ? 1u : 0u);
+}
+uvec2 scan_probe_wide(const uvec4 low, const uvec4 high, const uint first, const uvec2 word)
+{
+	uint found = low.xy == word ? low.z : 0u;
+	found = found == 0u && high.xy == word ? high.z : found;
+	return uvec2(found, high.z == 0u || (low.z == 0u && first == 0u) ? 1u : 0u);
 }
 uint scan_probe(const uint64_t table, const uint64_t mask, const uint width, const uint64_t word, const bool live)
 {
@@ -44,11 +52,17 @@ uint scan_probe(const uint64_t table, const uint64_t mask, const uint width, con
 		return 0u;
 	uint64_t hash = word * 0x9e3779b97f4a7c15ul;
 	uint64_t at = (hash ^ (hash >> 32)) & mask;
-	for (uint64_t tries = 0ul; tries <= mask; tries++) {
-		uvec4 entry = scan_map_entry(table, width, at);
-		if (entry.z == 0u || packUint2x32(entry.xy) == word)
-			return entry.z;
-		at = (at + 1ul) & mask;
+	uint places = 32u / width, first = uint(at) & (places - 1u);
+	uvec2 words = unpackUint2x32(word);
+	at -= uint64_t(first);
+	for (uint64_t tries = 0ul; tries <= mask + uint64_t(places); tries += uint64_t(places)) {
+		uint64_t from = table + at * uint64_t(width);
+		uvec4 low = ScanU32x4(from).v, high = ScanU32x4(from + 16ul).v;
+		uvec2 seen = width == 16u ? scan_probe_wide(low, high, first, words) : scan_probe_narrow(low, high, first, words.x);
+		if (seen.x != 0u || seen.y != 0u)
+			return seen.x;
+		at = (at + uint64_t(places)) & mask;
+		first = 0u;
 	}
 	return 0u;
 }
