@@ -5,6 +5,11 @@ if(RAYQL_WERROR)
 endif()
 # The answers are the host's answers: no folder may fuse a multiply and an add behind our back.
 add_compile_options(-ffp-contract=off)
+# Callers' threads may have stacks of 128 KB: what is larger than a block's values lies in memory that is asked for. What
+# sanitizers put around each array is their own.
+if(NOT RAYQL_SANITIZE)
+	set(rql_frame_limit -Wframe-larger-than=36864)
+endif()
 # -std=c17 hides POSIX; the engine is written for POSIX and glibc.
 add_compile_definitions(_GNU_SOURCE)
 include_directories("${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/include")

@@ -7,6 +7,7 @@
 
 #define DIGITS 256u
 #define LINE_ITEMS 16u /* per digit: one or two lines of keys, and of values */
+#define LINES_BYTES (2u * DIGITS * LINE_ITEMS * sizeof(uint64_t))
 
 struct sort_state {
 	const struct rql_cpu_sort *sort;
@@ -15,6 +16,7 @@ struct sort_state {
 	const void *keys_in, *values_in;
 	void *keys_out, *values_out;
 	uint64_t *offsets; /* [chunk][digit] */
+	void *lines;       /* [worker] of LINES_BYTES: too much for a small stack */
 };
 
 static void count_chunk(void *state, uint64_t chunk, unsigned worker)
@@ -51,15 +53,14 @@ static bool place_digits(struct sort_state *s)
 #define DEFINE_SCATTER(name, key_type, value_type, has_values)                                                         \
 	static void scatter_##name(void *state, uint64_t chunk, unsigned worker)                                           \
 	{                                                                                                                  \
-		(void)worker;                                                                                                  \
 		struct sort_state *s = state;                                                                                  \
 		const key_type *keys = s->keys_in;                                                                             \
 		const value_type *values = s->values_in;                                                                       \
 		key_type *keys_out = s->keys_out;                                                                              \
 		value_type *values_out = s->values_out;                                                                        \
 		uint64_t *offsets = s->offsets + chunk * DIGITS, end = rql_chunk_end(&s->chunks, chunk);                       \
-		_Alignas(64) key_type key_lines[DIGITS][LINE_ITEMS];                                                           \
-		_Alignas(64) value_type value_lines[(has_values) ? DIGITS : 1][LINE_ITEMS];                                    \
+		key_type(*key_lines)[LINE_ITEMS] = (void *)((char *)s->lines + worker * LINES_BYTES);                          \
+		value_type(*value_lines)[LINE_ITEMS] = (void *)(key_lines + DIGITS);                                           \
 		uint32_t filled[DIGITS] = {0};                                                                                 \
 		for (uint64_t i = chunk * s->chunks.size; i < end; i++) {                                                      \
 			uint32_t digit = (uint32_t)(keys[i] >> s->shift) & s->mask, n = filled[digit];                             \
@@ -164,9 +165,11 @@ rql_status rql_cpu_sort(struct rql_device *cpu, const struct rql_cpu_sort *sort,
 	uint64_t offset_bytes = s.chunks.number * DIGITS * sizeof(*s.offsets);
 	void *keys = malloc(key_bytes), *values = value_bytes ? malloc(value_bytes) : NULL;
 	rql_status status = RQL_OK;
+	uint64_t lines_bytes = rql_pool_threads(cpu->pool) * LINES_BYTES;
 	s.offsets = malloc(offset_bytes);
-	if (!keys || !s.offsets || (value_bytes && !values)) {
-		status = rql_error_memory(err, key_bytes + value_bytes + offset_bytes, "sorting");
+	s.lines = aligned_alloc(64, lines_bytes);
+	if (!keys || !s.offsets || !s.lines || (value_bytes && !values)) {
+		status = rql_error_memory(err, key_bytes + value_bytes + offset_bytes + lines_bytes, "sorting");
 		goto done;
 	}
 	s.keys_in = sort->keys;
@@ -185,5 +188,6 @@ done:
 	free(keys);
 	free(values);
 	free(s.offsets);
+	free(s.lines);
 	return status;
 }

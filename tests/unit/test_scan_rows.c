@@ -195,6 +195,48 @@ static struct rql_batch *single_run(const struct single *s, unsigned pool, struc
 	return batch;
 }
 
+struct thread_run {
+	const struct single *s;
+	struct rql_batch *batch;
+};
+
+static void *run_in_thread(void *state)
+{
+	struct thread_run *run = state;
+	run->batch = single_run(run->s, 0, NULL);
+	return NULL;
+}
+
+/* A caller's thread may have a small stack: the first rows of an order and a sort keep their keys elsewhere. */
+static void test_small_stack(void **state)
+{
+	(void)state;
+	static int64_t values[10000];
+	for (uint32_t i = 0; i < 10000; i++)
+		values[i] = (int64_t)(i * UINT64_C(7919) % 10007);
+	struct column c = column_of(RQL_TYPE_BIGINT, values, 8, 10000);
+	struct single s;
+	struct thread_run run = {.s = &s};
+	const uint64_t limits[] = {10, ALL};
+	pthread_attr_t small;
+	single_make(&s, &c, RQL_TYPE_BIGINT);
+	assert_int_equal(pthread_attr_init(&small), 0);
+	assert_int_equal(pthread_attr_setstacksize(&small, SLOW ? 1 << 20 : 96 << 10), 0);
+	for (unsigned i = 0; i < 2; i++) {
+		pthread_t thread;
+		s.request.limit = limits[i];
+		assert_int_equal(pthread_create(&thread, &small, run_in_thread, &run), 0);
+		assert_int_equal(pthread_join(thread, NULL), 0);
+		const int64_t *out = run.batch->columns[0].data;
+		assert_int_equal(run.batch->rows, i ? 10000 : 10);
+		for (uint64_t r = 1; r < run.batch->rows; r++)
+			assert_true(out[r - 1] < out[r]);
+		rql_batch_release(run.batch);
+	}
+	pthread_attr_destroy(&small);
+	column_free(&c);
+}
+
 /* Ends of types, where distances take all bits. */
 static void test_ends(void **state)
 {
@@ -470,7 +512,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_ends),   cmocka_unit_test(test_blocks), cmocka_unit_test(test_ties),     cmocka_unit_test(test_skipping),
 		cmocka_unit_test(test_limits), cmocka_unit_test(test_lifetime), cmocka_unit_test(test_errors),
-		cmocka_unit_test(test_random), cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_random), cmocka_unit_test(test_threads), cmocka_unit_test(test_small_stack),
 	};
 	return cmocka_run_group_tests(tests, open_pools, close_pools);
 }

@@ -128,12 +128,12 @@ static rql_status order_values(struct values *v, const struct rql_column *met, u
 {
 	const unsigned bytes = rql_type_bytes(met->type);
 	struct rql_dimension *d = &v->keys.values;
-	uint32_t order[KEYS_MOST], spare[KEYS_MOST], rank[KEYS_MOST];
 	uint32_t *codes = RQL_NEW_ARRAY(v->arena, uint32_t, entries + 1u);
+	uint32_t *order = RQL_NEW_ARRAY(v->arena, uint32_t, 3 * (size_t)count + 1), *spare = order + count, *rank = spare + count;
 	*d = (struct rql_dimension){.type = met->type, .count = count, .values = {.type = met->type}};
 	d->values.data = rql_arena_array(v->arena, count + 1u, bytes);
 	d->values.validity = RQL_NEW_ARRAY(v->arena, uint64_t, count / 64 + 1u);
-	if (!codes || !d->values.data || !d->values.validity)
+	if (!codes || !order || !d->values.data || !d->values.validity)
 		return rql_error_memory(err, 0, "functions of strings");
 	for (uint32_t i = 0; i < count; i++)
 		order[i] = i;

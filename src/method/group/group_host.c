@@ -153,17 +153,20 @@ static int ascending(const void *x, const void *y)
 	return (a > b) - (a < b);
 }
 
-/* Groups that are as often met in a sample as these rows' were, were they all of one size. */
+/* Groups that are as often met in a sample as these rows' were, were they all of one size. Without memory for a sample, as
+ * many as there are rows. */
 static uint64_t sampled_groups(const struct rql_run_grouping *of)
 {
-	uint64_t sample[SAMPLE];
 	const uint64_t count = of->rows < SAMPLE ? of->rows : SAMPLE;
-	uint64_t distinct = count != 0;
+	uint64_t distinct = count != 0, *sample = malloc((count + 1) * sizeof(*sample));
+	if (!sample)
+		return of->rows + 1;
 	for (uint64_t i = 0; i < count; i++)
 		sample[i] = of->words[(uint64_t)((double)i * (double)of->rows / (double)count)];
 	qsort(sample, count, sizeof(*sample), ascending);
 	for (uint64_t i = 1; i < count; i++)
 		distinct += sample[i] != sample[i - 1];
+	free(sample);
 	double low = (double)distinct, high = (double)of->rows;
 	for (uint32_t i = 0; i < BISECTIONS && low < high; i++) {
 		const double groups = sqrt(low * high), met = groups * -expm1(-(double)count / groups);

@@ -113,16 +113,15 @@ static void fill_rows(const struct filling *x, uint64_t from, const uint32_t *li
 		fill_column(x, c, from, list, n, to);
 }
 
-/* Rows of a chunk that may have a partner: at most n of them behind the first `skip` ones. */
-static uint32_t list_live(const struct rql_run_side *side, uint64_t chunk, uint64_t skip, uint64_t n, uint32_t *list)
+/* Rows of words [begin, end) that may have a partner: at most n of them behind the first *skip ones, which it counts down. */
+static uint32_t list_live(const struct rql_run_side *side, uint64_t begin, uint64_t end, uint64_t *skip, uint64_t n,
+                          uint32_t *list)
 {
-	const uint64_t words = (side->rows + 63) / 64, begin = chunk * (CHUNK_ROWS / 64);
-	const uint64_t end = begin + CHUNK_ROWS / 64 < words ? begin + CHUNK_ROWS / 64 : words;
 	uint32_t count = 0;
 	for (uint64_t w = begin; w < end && count < n; w++)
 		for (uint64_t bits = live_bits(side, w); bits && count < n; bits &= bits - 1) {
-			if (skip) {
-				skip--;
+			if (*skip) {
+				--*skip;
 				continue;
 			}
 			list[count++] = (uint32_t)(w * 64 + (uint64_t)__builtin_ctzll(bits));
@@ -136,7 +135,10 @@ static void fill_chunk(void *state, uint64_t index, unsigned worker)
 	const uint64_t chunk = x->chunk + index, *before = x->f->before;
 	const uint64_t first = before[chunk] > x->first ? before[chunk] : x->first;
 	const uint64_t last = before[chunk + 1] < x->last ? before[chunk + 1] : x->last;
-	uint32_t list[CHUNK_ROWS];
+	const uint64_t words = (x->f->side->rows + 63) / 64, begin = chunk * (CHUNK_ROWS / 64);
+	const uint64_t end = begin + CHUNK_ROWS / 64 < words ? begin + CHUNK_ROWS / 64 : words;
+	uint64_t skip = first - before[chunk], at = first;
+	uint32_t list[READ_ROWS];
 	(void)worker;
 	if (first >= last)
 		return;
@@ -144,8 +146,12 @@ static void fill_chunk(void *state, uint64_t index, unsigned worker)
 		fill_rows(x, first, NULL, (uint32_t)(last - first), first - x->first);
 		return;
 	}
-	const uint32_t n = list_live(x->f->side, chunk, first - before[chunk], last - first, list);
-	fill_rows(x, 0, list, n, first - x->first);
+	for (uint64_t w = begin; w < end && at < last; w += READ_ROWS / 64) {
+		const uint64_t until = w + READ_ROWS / 64 < end ? w + READ_ROWS / 64 : end;
+		const uint32_t n = list_live(x->f->side, w, until, &skip, last - at, list);
+		fill_rows(x, 0, list, n, at - x->first);
+		at += n;
+	}
 }
 
 /* For partitions: no thread needs to know what others have read. */

@@ -107,10 +107,23 @@ static void distances(const struct rql_rows_field *f, enum rql_lane_kind lane, c
 	}
 }
 
+/* Behind the keys: distances, their upper halves and NULLs' bits of one field. */
+#define SCRATCH_WORDS 3u
+
+rql_status rql_rows_make_keys(struct rql_rows_run *run, struct rql_error *err)
+{
+	const size_t words = (run->rows->key_words + SCRATCH_WORDS) * (size_t)RQL_VECTOR_ROWS;
+	RQL_TRY(RQL_MEM_ARRAY(&run->mem, run->keys, run->threads, err));
+	for (uint32_t t = 0; t < run->threads; t++)
+		RQL_TRY(RQL_MEM_ARRAY(&run->mem, run->keys[t], words, err));
+	return RQL_OK;
+}
+
 void rql_rows_keys(const struct rql_scan_rows *rows, struct rql_scan_worker *w, uint32_t first, uint32_t n,
                    uint64_t *keys)
 {
-	uint64_t low[RQL_VECTOR_ROWS], high[RQL_VECTOR_ROWS], flags[RQL_VECTOR_ROWS];
+	uint64_t *low = keys + (size_t)rows->key_words * RQL_VECTOR_ROWS;
+	uint64_t *high = low + RQL_VECTOR_ROWS, *flags = high + RQL_VECTOR_ROWS;
 	for (uint32_t k = 0; k < rows->key_words; k++)
 		memset(keys + (size_t)k * RQL_VECTOR_ROWS, 0, n * sizeof(*keys));
 	for (uint32_t i = 0; i < rows->field_count; i++) {

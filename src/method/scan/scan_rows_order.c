@@ -66,11 +66,12 @@ static void lower(_Atomic uint64_t *threshold, uint64_t word)
 	}
 }
 
-static void add_vector(struct rql_rows_run *run, struct rql_scan_worker *w, struct rql_rows_top *top, uint64_t block,
+static void add_vector(struct rql_rows_run *run, struct rql_scan_worker *w, uint32_t thread, uint64_t block,
                        uint32_t first, uint32_t n)
 {
 	const struct rql_scan_rows *rows = run->rows;
-	uint64_t keys[RQL_ROWS_KEY_WORDS * RQL_VECTOR_ROWS], entry[RQL_ROWS_KEY_WORDS + 1];
+	struct rql_rows_top *top = &run->tops[thread];
+	uint64_t *keys = run->keys[thread], entry[RQL_ROWS_KEY_WORDS + 1];
 	uint64_t bound = atomic_load_explicit(&run->threshold, memory_order_relaxed);
 	rql_rows_keys(rows, w, first, n, keys);
 	for (uint32_t i = 0; i < n; i++) {
@@ -129,7 +130,7 @@ static rql_status top_block(struct rql_rows_run *run, struct rql_scan_worker *w,
 	for (uint32_t first = 0; first < w->left; first += RQL_VECTOR_ROWS) {
 		uint32_t n = w->left - first < RQL_VECTOR_ROWS ? w->left - first : RQL_VECTOR_ROWS;
 		RQL_TRY(rql_rows_run_programs(rows, w, first, n));
-		add_vector(run, w, top, block, first, n);
+		add_vector(run, w, thread, block, first, n);
 	}
 	return RQL_OK;
 }
@@ -201,7 +202,7 @@ static rql_status make_heaps(struct rql_rows_run *run, struct rql_error *err)
 	RQL_TRY(RQL_MEM_ZARRAY(&run->mem, run->tops, run->threads, err));
 	for (uint32_t t = 0; t < run->threads; t++)
 		RQL_TRY(RQL_MEM_ARRAY(&run->mem, run->tops[t].entries, rows->wanted * rows->words_per_entry, err));
-	return RQL_OK;
+	return rql_rows_make_keys(run, err);
 }
 
 /* All workers' first ones, sorted. */
@@ -319,11 +320,9 @@ rql_status rql_rows_bound(struct rql_rows_run *run, struct rql_scan_step *out, d
 
 static rql_status key_block(struct rql_rows_run *run, struct rql_scan_worker *w, uint32_t thread, uint64_t block)
 {
-	(void)thread;
 	const struct rql_scan_rows *rows = run->rows;
 	uint32_t words = rows->words_per_entry;
-	uint64_t keys[RQL_ROWS_KEY_WORDS * RQL_VECTOR_ROWS];
-	uint64_t *to = run->entries + run->first[block] * words;
+	uint64_t *keys = run->keys[thread], *to = run->entries + run->first[block] * words;
 	if (!run->left[block])
 		return RQL_OK;
 	rql_rows_enter(run, w, block);
@@ -348,6 +347,7 @@ rql_status rql_rows_sort(struct rql_rows_run *run, struct rql_error *err)
 	RQL_TRY(rql_rows_select(run, err));
 	uint64_t count = run->first[run->blocks];
 	RQL_TRY(RQL_MEM_ARRAY(&run->mem, run->entries, count * rows->words_per_entry, err));
+	RQL_TRY(rql_rows_make_keys(run, err));
 	const struct rql_rows_pass pass = key_pass(run, key_block);
 	RQL_TRY(rql_rows_each_block(run, &pass, err));
 	RQL_TRY(sort_entries(run, run->entries, count, rows->key_words, err));

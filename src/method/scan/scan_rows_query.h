@@ -100,6 +100,7 @@ struct rql_rows_run {
 	uint64_t complete, passed;
 	/* an order */
 	struct rql_rows_top *tops;  /* [threads] */
+	uint64_t **keys;            /* [threads]: as rql_rows_keys fills it; on no stack, which may be small */
 	uint64_t *visit;            /* [blocks][2]: by the best key that blocks can have; NULL: as they stand */
 	_Atomic uint64_t threshold; /* no row whose first key word is greater is wanted */
 	uint64_t *entries;          /* keys of all rows that passed, or of the first ones: [entry_count][words_per_entry] */
@@ -183,8 +184,9 @@ rql_status rql_rows_bound(struct rql_rows_run *run, struct rql_scan_step *out, d
                           struct rql_error *err);
 /* rows_each, before anything is learned. */
 double rql_rows_bound_guess(const struct rql_scan_rows *rows);
-/* scan_rows_key.c: keys[word * RQL_VECTOR_ROWS + i] of rows [first, first + n) of the worker's block; programs that keys
- * need have run. */
+/* scan_rows_key.c: room for the keys of each of the run's workers. */
+rql_status rql_rows_make_keys(struct rql_rows_run *run, struct rql_error *err);
+/* keys[word * RQL_VECTOR_ROWS + i] of rows [first, first + n) of the worker's block; programs that keys need have run. */
 void rql_rows_keys(const struct rql_scan_rows *rows, struct rql_scan_worker *w, uint32_t first, uint32_t n,
                    uint64_t *keys);
 /* The filter that lets through what is not behind a first key word; false: there is none. strict: what has this very word

@@ -4,6 +4,8 @@
 #include "primitive/host/host_group_internal.h"
 #include "primitive/host/host_group_merge.h"
 
+#include <stdlib.h>
+
 struct tables {
 	const struct rql_host_group_by *of;
 	struct rql_host_group_by by; /* as the workers see it: rows by turns, groups to the merge */
@@ -109,12 +111,17 @@ rql_status rql_host_group_tables(const struct rql_host_group_by *by, const struc
                                  struct rql_host_group_report *report, uint64_t *found, struct rql_device **alone,
                                  struct rql_error *err)
 {
-	struct thread threads[RQL_DEVICES_MAX] = {{.found = 0}};
+	struct thread *threads = calloc(by->device_count + 1, sizeof(*threads)); /* kilobytes each */
 	bool started[RQL_DEVICES_MAX] = {false};
 	struct tables tables = {.of = by, .by = *by, .sizes = sizes};
 	*found = 0;
 	*alone = NULL;
-	RQL_TRY(rql_host_merge_new(by, &tables.merge, err));
+	rql_status status = threads ? rql_host_merge_new(by, &tables.merge, err)
+	                            : rql_error_memory(err, by->device_count * sizeof(*threads), "threads for devices");
+	if (status != RQL_OK) {
+		free(threads);
+		return status;
+	}
 	tables.by.rows.next = next_rows;
 	tables.by.rows.state = &tables;
 	tables.by.room = NULL;
@@ -133,7 +140,7 @@ rql_status rql_host_group_tables(const struct rql_host_group_by *by, const struc
 	for (uint32_t i = 1; i < by->device_count; i++)
 		if (started[i])
 			pthread_join(threads[i].handle, NULL);
-	rql_status status = gather(threads, by->device_count, report, found, alone, err);
+	status = gather(threads, by->device_count, report, found, alone, err);
 	if (status == RQL_OK && *found <= sizes->groups) {
 		report->groups += rql_host_merge_count(tables.merge);
 		status = put_merged(&tables, err); /* groups may have been put: no device is named whose rows could come again */
@@ -141,5 +148,6 @@ rql_status rql_host_group_tables(const struct rql_host_group_by *by, const struc
 	pthread_mutex_destroy(&tables.rows_lock);
 	pthread_mutex_destroy(&tables.sink_lock);
 	rql_host_merge_free(tables.merge);
+	free(threads);
 	return status;
 }
