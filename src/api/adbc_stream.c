@@ -176,7 +176,7 @@ static AdbcStatusCode next_parameters(struct adbc_stream *st)
 {
 	struct rql_error failed = {0};
 	struct rql_result *result = NULL;
-	rayql_result *res = NULL;
+	rayql_result *room = NULL;
 	rayql_error *err = NULL;
 	rql_status status = RQL_OK;
 	while (status == RQL_OK && (!st->batch || st->row == st->batch->rows)) {
@@ -191,16 +191,21 @@ static AdbcStatusCode next_parameters(struct adbc_stream *st)
 	}
 	if (status == RQL_OK)
 		status = rql_api_bind_row(st->statement, st->batch, st->row, &failed);
+	if (status == RQL_OK && rql_api_result_room(true, &room, &err) != RAYQL_OK) {
+		parameters_done(st);
+		return adbc_fail_with(&st->error, err);
+	}
 	if (status == RQL_OK)
 		status = execute_row(st, &result, &failed);
 	st->row++;
 	if (status != RQL_OK) {
+		free(room);
 		rql_api_fail(&failed, &err);
 		parameters_done(st);
 		return adbc_fail_with(&st->error, err);
 	}
-	if (rql_api_result(st->con->con, st->statement, result, &res, &err) != RAYQL_OK ||
-	    rayql_result_to_arrow(res, &st->rows, &err) != RAYQL_OK) {
+	rayql_result *res = rql_api_result(st->con->con, st->statement, result, room);
+	if (rayql_result_to_arrow(res, &st->rows, &err) != RAYQL_OK) {
 		rayql_result_free(res);
 		parameters_done(st);
 		return adbc_fail_with(&st->error, err);

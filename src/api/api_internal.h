@@ -79,9 +79,12 @@ static inline rql_int128 rql_api_wide(uint64_t lower, int64_t upper)
 /* false: no DECIMAL(width, scale) has this value. */
 bool rql_api_decimal(uint8_t width, uint8_t scale, rql_int128 number, struct rql_value *out);
 struct rql_value rql_api_uuid(const uint8_t bytes[16]);
-/* A public result over res, which it takes over, also on failure. statement may be NULL. */
-rayql_status rql_api_result(rayql_connection *con, rayql_statement *statement, struct rql_result *res,
-                            rayql_result **out, rayql_error **err);
+/* Room for a public result, made before the statement runs: what has committed must not be said to have failed. free()
+ * takes it. wanted false: *out is NULL. */
+rayql_status rql_api_result_room(bool wanted, rayql_result **out, rayql_error **err);
+/* The public result over res, both of which it takes over. room NULL: there is none. statement may be NULL. */
+rayql_result *rql_api_result(rayql_connection *con, rayql_statement *statement, struct rql_result *res,
+                             rayql_result *room);
 
 
 struct ArrowArrayStream;

@@ -10,22 +10,26 @@ RQL_TYPES(SAME_TYPE)
 _Static_assert(sizeof(rayql_string) == sizeof(struct rql_string), "strings are the internal ones");
 _Static_assert(offsetof(rayql_string, tail) == offsetof(struct rql_string, pointer.data), "and in the same layout");
 
-rayql_status rql_api_result(rayql_connection *con, rayql_statement *statement, struct rql_result *res,
-                            rayql_result **out, rayql_error **error)
+rayql_status rql_api_result_room(bool wanted, rayql_result **out, rayql_error **error)
 {
-	rayql_result *r = calloc(1, sizeof *r);
-	if (!r) {
-		struct rql_error err = {0};
-		rql_result_free(res);
-		rql_error_memory(&err, sizeof *r, "a result");
-		return rql_api_fail(&err, error);
-	}
+	struct rql_error err = {0};
+	*out = wanted ? calloc(1, sizeof **out) : NULL;
+	if (*out || !wanted)
+		return RAYQL_OK;
+	rql_error_memory(&err, sizeof **out, "a result");
+	return rql_api_fail(&err, error);
+}
+
+rayql_result *rql_api_result(rayql_connection *con, rayql_statement *statement, struct rql_result *res,
+                             rayql_result *room)
+{
+	if (!room)
+		return NULL;
 	con->references++;
 	if (statement)
 		statement->references++;
-	*r = (rayql_result){con, statement, res};
-	*out = r;
-	return RAYQL_OK;
+	*room = (rayql_result){con, statement, res};
+	return room;
 }
 
 void rayql_result_free(rayql_result *res)

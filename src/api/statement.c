@@ -8,17 +8,24 @@ rayql_status rayql_query(rayql_connection *con, const char *sql, rayql_result **
 {
 	struct rql_error err = {0};
 	struct rql_result *res = NULL;
+	rayql_result *room;
 	if (!con || !sql)
 		return rql_api_misuse(error, con ? "rayql_query: sql is NULL" : "rayql_query: con is NULL");
 	if (rql_api_is_forked(con->database))
 		return rql_api_forked(error);
+	if (rql_api_result_room(out, &room, error) != RAYQL_OK)
+		return RAYQL_ERROR_MEMORY;
 	rql_api_begin(con);
 	rql_status status = rql_session_query(con->session, sql, out ? &res : NULL, &err);
 	rql_api_end(con);
 	rql_api_log(con, status == RQL_OK ? NULL : &err, res);
-	if (status != RQL_OK)
+	if (status != RQL_OK) {
+		free(room);
 		return rql_api_fail(&err, error);
-	return out ? rql_api_result(con, NULL, res, out, error) : RAYQL_OK;
+	}
+	if (out)
+		*out = rql_api_result(con, NULL, res, room);
+	return RAYQL_OK;
 }
 
 size_t rayql_statement_length(const char *sql)
@@ -214,15 +221,22 @@ rayql_status rayql_execute(rayql_statement *stmt, rayql_result **out, rayql_erro
 {
 	struct rql_error err = {0};
 	struct rql_result *res = NULL;
+	rayql_result *room;
 	if (!stmt)
 		return rql_api_misuse(error, "rayql_execute: stmt is NULL");
 	if (rql_api_is_forked(stmt->connection->database))
 		return rql_api_forked(error);
+	if (rql_api_result_room(out, &room, error) != RAYQL_OK)
+		return RAYQL_ERROR_MEMORY;
 	rql_api_begin(stmt->connection);
 	rql_status status = rql_prepared_execute(stmt->query, out ? &res : NULL, &err);
 	rql_api_end(stmt->connection);
 	rql_api_log(stmt->connection, status == RQL_OK ? NULL : &err, res);
-	if (status != RQL_OK)
+	if (status != RQL_OK) {
+		free(room);
 		return rql_api_fail(&err, error);
-	return out ? rql_api_result(stmt->connection, stmt, res, out, error) : RAYQL_OK;
+	}
+	if (out)
+		*out = rql_api_result(stmt->connection, stmt, res, room);
+	return RAYQL_OK;
 }

@@ -228,6 +228,8 @@ rql_status rql_catalog_structures(struct rql_catalog *catalog, struct rql_arena 
 /* Case-insensitive; database and schema may be NULL. Retained, NULL when there is none. */
 struct rql_structure *rql_catalog_find(struct rql_catalog *catalog, const char *database, const char *schema,
                                        const char *name);
+/* Room for one more structure: while nobody else adds one, its rql_catalog_publish needs no memory. */
+rql_status rql_catalog_reserve(struct rql_catalog *catalog, struct rql_error *err) RQL_MUST_CHECK;
 /* Publishes s (takes the caller's reference), replacing one of the same id. */
 rql_status rql_catalog_publish(struct rql_catalog *catalog, struct rql_structure *s,
                                struct rql_error *err) RQL_MUST_CHECK;

@@ -313,6 +313,33 @@ struct rql_structure *rql_catalog_find(struct rql_catalog *catalog, const char *
 	return found;
 }
 
+/* Under the lock. */
+static bool has_room(struct rql_catalog *catalog)
+{
+	if (atomic_load(&catalog->count) < catalog->capacity)
+		return true;
+	uint32_t capacity = catalog->capacity ? catalog->capacity * 2 : 8;
+	struct rql_structure **list = realloc(catalog->structures, capacity * sizeof(struct rql_structure *));
+	if (!list)
+		return false;
+	catalog->structures = list;
+	catalog->capacity = capacity;
+	return true;
+}
+
+static rql_status no_room(struct rql_error *err)
+{
+	return rql_error_memory(err, sizeof(struct rql_structure *), "the list of structures");
+}
+
+rql_status rql_catalog_reserve(struct rql_catalog *catalog, struct rql_error *err)
+{
+	pthread_mutex_lock(&catalog->lock);
+	const bool room = has_room(catalog);
+	pthread_mutex_unlock(&catalog->lock);
+	return room ? RQL_OK : no_room(err);
+}
+
 rql_status rql_catalog_publish(struct rql_catalog *catalog, struct rql_structure *s, struct rql_error *err)
 {
 	struct rql_structure *old = NULL;
@@ -332,16 +359,10 @@ rql_status rql_catalog_publish(struct rql_catalog *catalog, struct rql_structure
 			return RQL_ERROR_STALE;
 		}
 	} else {
-		if (n == catalog->capacity) {
-			uint32_t capacity = n ? n * 2 : 8;
-			struct rql_structure **list = realloc(catalog->structures, capacity * sizeof(struct rql_structure *));
-			if (!list) {
-				pthread_mutex_unlock(&catalog->lock);
-				rql_structure_release(s);
-				return rql_error_memory(err, capacity * sizeof(struct rql_structure *), "the list of structures");
-			}
-			catalog->structures = list;
-			catalog->capacity = capacity;
+		if (!has_room(catalog)) {
+			pthread_mutex_unlock(&catalog->lock);
+			rql_structure_release(s);
+			return no_room(err);
 		}
 		s->id = ++catalog->next_id;
 		catalog->structures[n] = s;

@@ -58,23 +58,29 @@ bool rql_type_equal(struct rql_type a, struct rql_type b)
 	}
 }
 
+#define DECIMAL_TEXT "DECIMAL(%u,%u)"
+
+/* Of all types but DECIMAL. */
+static const char *plain_text(struct rql_type type)
+{
+	if (type.id == RQL_TYPE_SQLNULL) /* typeof(NULL) */
+		return "\"NULL\"";
+	return type.info ? type.info->text : rql_type_id_name(type.id);
+}
+
 void rql_type_print(struct rql_strbuf *out, struct rql_type type)
 {
-	switch (type.id) {
-	case RQL_TYPE_DECIMAL:
-		rql_strbuf_printf(out, "DECIMAL(%u,%u)", (unsigned)type.width, (unsigned)type.scale);
-		break;
-	case RQL_TYPE_SQLNULL: /* typeof(NULL) */
-		rql_strbuf_put(out, "\"NULL\"");
-		break;
-	case RQL_TYPE_ENUM:
-	case RQL_TYPE_OTHER:
-		rql_strbuf_put(out, type.info ? type.info->text : rql_type_id_name(type.id));
-		break;
-	default:
-		rql_strbuf_put(out, rql_type_id_name(type.id));
-		break;
-	}
+	if (type.id == RQL_TYPE_DECIMAL)
+		rql_strbuf_printf(out, DECIMAL_TEXT, (unsigned)type.width, (unsigned)type.scale);
+	else
+		rql_strbuf_put(out, plain_text(type));
+}
+
+const char *rql_type_text(struct rql_arena *arena, struct rql_type type)
+{
+	if (type.id == RQL_TYPE_DECIMAL)
+		return rql_arena_printf(arena, DECIMAL_TEXT, (unsigned)type.width, (unsigned)type.scale);
+	return rql_arena_strdup(arena, plain_text(type));
 }
 
 bool rql_type_is_integer(struct rql_type type)

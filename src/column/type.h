@@ -70,6 +70,8 @@ unsigned rql_type_bytes(struct rql_type type);
 bool rql_type_equal(struct rql_type a, struct rql_type b);
 /* Appends the type as SQL: DECIMAL(12,2), ENUM('a', 'b'), ... */
 void rql_type_print(struct rql_strbuf *out, struct rql_type type);
+/* The same in the arena; NULL: out of memory. */
+const char *rql_type_text(struct rql_arena *arena, struct rql_type type);
 /* Integers of every width, DECIMAL, BOOLEAN, DATE, TIME, TIMESTAMP*, ENUM: a value is an (u)int of rql_type_bytes. */
 bool rql_type_is_integral(struct rql_type type);
 /* TINYINT..UHUGEINT */

@@ -321,12 +321,17 @@ const struct rql_value *rql_prepared_value(const struct rql_prepared_query *q, u
 struct rql_columns *rql_columns_of_stmt(const struct rql_host_stmt *stmt);
 struct rql_columns *rql_columns_of_result(const struct rql_host_result *res);
 struct rql_columns *rql_columns_make(uint32_t count, const char *const *names, const struct rql_type *types);
+/* None yet, with room for those of about so many columns; NULL: out of memory. false: there was no memory for more. */
+struct rql_columns *rql_columns_room(uint32_t count);
+bool rql_columns_fill(struct rql_columns *columns, const struct rql_host_result *res);
 struct rql_columns *rql_columns_retain(struct rql_columns *columns);
 /* Takes columns (one reference) and the rest over, also on failure. */
 rql_status rql_result_new(struct rql_session *s, struct rql_columns *columns, const char *method, const char *reason,
                           struct rql_result **out, struct rql_error *err) RQL_MUST_CHECK;
-/* A result of RayQL's own statements: no rows. out may be NULL. */
+/* A result of RayQL's own statements: no rows. out may be NULL. It is made before the statement runs, which may commit;
+ * rql_result_settle adds what has become known meanwhile, and cannot fail. */
 rql_status rql_result_nothing(struct rql_session *s, struct rql_result **out, struct rql_error *err);
+void rql_result_settle(struct rql_session *s, struct rql_result *res); /* res may be NULL */
 void rql_result_close(struct rql_result *res); /* what a later statement does */
 
 /* ---- RayQL's own statements ---- */

@@ -5,31 +5,38 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Columns of a result that is not known before: those of a count, or few that are returned. */
+#define USUAL_COLUMNS 16u
+
 /* Runs the statement, or the text where stmt is NULL, to its end (a write or CALL must not stay half done while its result
- * is open) and makes the result. */
+ * is open). The result is made before: once DuckDB has committed, the statement must not fail for want of memory. */
 static rql_status execute(const struct rql_call *call, struct rql_host_stmt *stmt, struct rql_error *err)
 {
 	struct rql_session *s = call->s;
-	struct rql_host_result *host = NULL;
-	uint64_t start = rql_now_ns();
-	rql_status status =
-		stmt ? rql_host_execute(stmt, false, &host, err) : rql_host_query(s->host, call->sql, &host, err);
-	if (status != RQL_OK)
-		return status;
-	rql_report_start(s, "host", "only DuckDB runs such statements");
-	s->report.run_ms = (double)(rql_now_ns() - start) / 1e6;
-	if (!call->out) {
-		rql_host_result_free(host);
-		return RQL_OK;
-	}
+	static const char reason[] = "only DuckDB runs such statements";
+	struct rql_host_result **host = NULL;
 	struct rql_result *res = NULL;
-	status = rql_result_new(s, rql_columns_of_result(host), "host", rql_strbuf_text(&s->report.reason), &res, err);
+	if (call->out) {
+		const uint32_t columns = stmt ? rql_host_stmt_columns(stmt) : USUAL_COLUMNS;
+		RQL_TRY(rql_result_new(s, rql_columns_room(columns), "host", reason, &res, err));
+		host = &res->host;
+	}
+	uint64_t start = rql_now_ns();
+	rql_status status = stmt ? rql_host_execute(stmt, false, host, err) : rql_host_query(s->host, call->sql, host, err);
 	if (status != RQL_OK) {
-		rql_host_result_free(host);
+		rql_result_free(res);
 		return status;
 	}
-	res->kind = rql_host_result_kind(host);
-	res->host = host;
+	rql_report_start(s, "host", reason);
+	s->report.run_ms = (double)(rql_now_ns() - start) / 1e6;
+	if (!res)
+		return RQL_OK;
+	res->serial = s->report.serial;
+	res->kind = rql_host_result_kind(res->host);
+	if (!rql_columns_fill(res->columns, res->host)) {
+		rql_result_free(res);
+		return rql_error_set(err, RQL_ERROR_MEMORY, "the statement has run, but there is no memory for its result");
+	}
 	*call->out = res;
 	return RQL_OK;
 }

@@ -5,33 +5,80 @@
 #include <string.h>
 
 /* ---- columns ---- */
-struct rql_columns *rql_columns_make(uint32_t count, const char *const *names, const struct rql_type *types)
+/* Names, types and their texts; of a few nested types, too. */
+#define ROOM_OF_ALL 2048u
+#define ROOM_OF_EACH 128u
+
+struct rql_columns *rql_columns_room(uint32_t count)
 {
-	struct rql_arena *arena = rql_arena_new();
+	struct rql_arena *arena = rql_arena_new_with(ROOM_OF_ALL + (size_t)count * ROOM_OF_EACH);
 	struct rql_columns *c = arena ? RQL_NEW(arena, struct rql_columns) : NULL;
-	if (!c)
-		goto fail;
+	if (!c) {
+		rql_arena_free(arena);
+		return NULL;
+	}
 	atomic_store(&c->references, 1);
 	c->arena = arena;
-	c->count = count;
-	c->names = RQL_NEW_ARRAY(arena, const char *, count);
-	c->types = RQL_NEW_ARRAY(arena, struct rql_type, count);
-	c->type_texts = RQL_NEW_ARRAY(arena, const char *, count);
-	if (!c->names || !c->types || !c->type_texts)
-		goto fail;
-	for (uint32_t i = 0; i < count; i++) {
-		struct rql_strbuf text = {0};
-		rql_type_print(&text, types[i]);
-		c->names[i] = rql_arena_strdup(arena, names[i]);
-		c->types[i] = rql_type_copy(arena, types[i]);
-		c->type_texts[i] = text.failed ? NULL : rql_arena_strdup(arena, rql_strbuf_text(&text));
-		rql_strbuf_free(&text);
-		if (!c->names[i] || !c->type_texts[i])
-			goto fail;
-	}
 	return c;
-fail:
-	rql_arena_free(arena);
+}
+
+static bool set_count(struct rql_columns *c, uint32_t count)
+{
+	c->names = RQL_NEW_ARRAY(c->arena, const char *, count);
+	c->types = RQL_NEW_ARRAY(c->arena, struct rql_type, count);
+	c->type_texts = RQL_NEW_ARRAY(c->arena, const char *, count);
+	c->count = c->names && c->types && c->type_texts ? count : 0;
+	return c->count == count;
+}
+
+static bool set_column(struct rql_columns *c, uint32_t i, const char *name, struct rql_type type)
+{
+	c->names[i] = rql_arena_strdup(c->arena, name);
+	c->types[i] = rql_type_copy(c->arena, type);
+	c->type_texts[i] = rql_type_text(c->arena, type);
+	return c->names[i] && c->types[i].id == type.id && c->type_texts[i];
+}
+
+struct rql_columns *rql_columns_make(uint32_t count, const char *const *names, const struct rql_type *types)
+{
+	struct rql_columns *c = rql_columns_room(count);
+	bool made = c && set_count(c, count);
+	for (uint32_t i = 0; made && i < count; i++)
+		made = set_column(c, i, names[i], types[i]);
+	if (made)
+		return c;
+	rql_columns_release(c);
+	return NULL;
+}
+
+struct rql_columns *rql_columns_of_stmt(const struct rql_host_stmt *stmt)
+{
+	uint32_t count = rql_host_stmt_columns(stmt);
+	struct rql_columns *c = rql_columns_room(count);
+	bool made = c && set_count(c, count);
+	for (uint32_t i = 0; made && i < count; i++)
+		made = set_column(c, i, rql_host_stmt_column_name(stmt, i), rql_host_stmt_column_type(stmt, i));
+	if (made)
+		return c;
+	rql_columns_release(c);
+	return NULL;
+}
+
+bool rql_columns_fill(struct rql_columns *columns, const struct rql_host_result *res)
+{
+	uint32_t count = rql_host_result_columns(res);
+	bool made = set_count(columns, count);
+	for (uint32_t i = 0; made && i < count; i++)
+		made = set_column(columns, i, rql_host_result_name(res, i), rql_host_result_type(res, i));
+	return made;
+}
+
+struct rql_columns *rql_columns_of_result(const struct rql_host_result *res)
+{
+	struct rql_columns *c = rql_columns_room(rql_host_result_columns(res));
+	if (c && rql_columns_fill(c, res))
+		return c;
+	rql_columns_release(c);
 	return NULL;
 }
 
@@ -45,52 +92,6 @@ void rql_columns_release(struct rql_columns *columns)
 {
 	if (columns && atomic_fetch_sub(&columns->references, 1) == 1)
 		rql_arena_free(columns->arena);
-}
-
-/* Names and types as two arrays: the host gives them one by one. */
-static struct rql_columns *collect(uint32_t count, const void *from, const char *(*name)(const void *, uint32_t),
-                                   struct rql_type (*type)(const void *, uint32_t))
-{
-	const char **names = calloc(count + 1, sizeof *names);
-	struct rql_type *types = calloc(count + 1, sizeof *types);
-	struct rql_columns *columns = NULL;
-	if (names && types) {
-		for (uint32_t i = 0; i < count; i++) {
-			names[i] = name(from, i);
-			types[i] = type(from, i);
-		}
-		columns = rql_columns_make(count, names, types);
-	}
-	free(names);
-	free(types);
-	return columns;
-}
-
-static const char *stmt_name(const void *from, uint32_t i)
-{
-	return rql_host_stmt_column_name(from, i);
-}
-static struct rql_type stmt_type(const void *from, uint32_t i)
-{
-	return rql_host_stmt_column_type(from, i);
-}
-static const char *result_name(const void *from, uint32_t i)
-{
-	return rql_host_result_name(from, i);
-}
-static struct rql_type result_type(const void *from, uint32_t i)
-{
-	return rql_host_result_type(from, i);
-}
-
-struct rql_columns *rql_columns_of_stmt(const struct rql_host_stmt *stmt)
-{
-	return collect(rql_host_stmt_columns(stmt), stmt, stmt_name, stmt_type);
-}
-
-struct rql_columns *rql_columns_of_result(const struct rql_host_result *res)
-{
-	return collect(rql_host_result_columns(res), res, result_name, result_type);
 }
 
 /* ---- results ---- */
@@ -118,12 +119,23 @@ rql_status rql_result_nothing(struct rql_session *s, struct rql_result **out, st
 {
 	if (!out)
 		return RQL_OK;
-	bool notice = s->build.notice && s->settings.fallback == RQL_FALLBACK_NOTICE;
-	RQL_TRY(rql_result_new(s, rql_columns_make(0, NULL, NULL), "rayql", notice ? s->build.notice : "RayQL's own statement",
-	                       out, err));
+	RQL_TRY(rql_result_new(s, rql_columns_make(0, NULL, NULL), "rayql", "RayQL's own statement", out, err));
 	(*out)->kind = RQL_HOST_NOTHING;
-	(*out)->notice = notice;
 	return RQL_OK;
+}
+
+void rql_result_settle(struct rql_session *s, struct rql_result *res)
+{
+	const char *notice = s->settings.fallback == RQL_FALLBACK_NOTICE ? s->build.notice : NULL;
+	char *reason = res && notice ? strdup(notice) : NULL;
+	if (!res)
+		return;
+	res->serial = s->report.serial;
+	if (!reason)
+		return;
+	free(res->reason);
+	res->reason = reason;
+	res->notice = true;
 }
 
 /* ---- large batches in pieces ---- */

@@ -265,7 +265,8 @@ static rql_status run_on_host(const struct rql_call *call, struct rql_error *err
 static rql_status run_own(const struct rql_call *call, const struct rql_statement *st, struct rql_error *err)
 {
 	struct rql_session *s = call->s;
-	rql_status status = RQL_OK;
+	rql_status status = rql_result_nothing(s, call->out, err); /* nothing may fail once something is stored */
+	RQL_TRY(status);
 	switch (st->kind) {
 	case RQL_STATEMENT_CREATE_VIEW:
 		status = rql_view_create(s, call->sql, st, err);
@@ -294,7 +295,8 @@ static rql_status run_own(const struct rql_call *call, const struct rql_statemen
 	double run_ms = (double)(rql_now_ns() - call->start_ns) / 1e6;
 	rql_report_start(s, "rayql", "RayQL's own statement");
 	s->report.run_ms = run_ms;
-	return rql_result_nothing(s, call->out, err);
+	rql_result_settle(s, call->out ? *call->out : NULL);
+	return RQL_OK;
 }
 
 static rql_status run_statement(const struct rql_call *call, struct rql_error *err)

@@ -130,6 +130,9 @@ struct host_batch {
 
 /* ---- host_type.c ---- */
 struct host_types *host_types_new(uint32_t count); /* all INVALID; NULL: out of memory */
+/* None yet, with room for about so many. host_types_set_count makes them: all INVALID; false: out of memory. */
+struct host_types *host_types_room(uint32_t count);
+bool host_types_set_count(struct host_types *types, uint32_t count);
 struct host_types *host_types_ref(struct host_types *types);
 void host_types_unref(struct host_types *types); /* NULL accepted */
 /* false: out of memory (or an unreadable keyword list). */
@@ -229,7 +232,11 @@ rql_status host_fold_value(struct rql_host_con *con, const char *expression, duc
 rql_status host_fold_plan(struct rql_host_con *con, const char *sql, char **out, struct rql_error *err);
 rql_status host_batch_register(struct rql_host_db *db, struct rql_error *err);
 rql_status host_sink_register(struct rql_host_db *db, struct rql_error *err);
-rql_status host_result_wrap(struct rql_host_con *con, duckdb_result *result, struct rql_host_result **out,
-                            struct rql_error *err);
+/* Room for the result of a statement, made before that runs: once it has written, no memory must be missing. columns: about
+ * how many. NULL: out of memory. */
+struct rql_host_result *host_result_room(uint32_t columns);
+/* Takes *result and room over, also on failure. room NULL: only success counts. */
+rql_status host_result_wrap(struct rql_host_con *con, duckdb_result *result, struct rql_host_result *room,
+                            struct rql_host_result **out, struct rql_error *err);
 
 #endif

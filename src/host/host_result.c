@@ -9,52 +9,55 @@ struct rql_host_result {
 	struct host_types *types;
 };
 
-/* Takes *result over, also on failure. out NULL: only success counts. */
-rql_status host_result_wrap(struct rql_host_con *con, duckdb_result *result, struct rql_host_result **out,
-                            struct rql_error *err)
+/* Columns of a text that was not prepared: RETURNING may give more, and then makes more room. */
+#define USUAL_COLUMNS 16u
+
+struct rql_host_result *host_result_room(uint32_t columns)
 {
-	rql_status status = RQL_OK;
-	struct rql_host_result *res = NULL;
-	if (!out)
-		goto done;
-	uint32_t count = (uint32_t)duckdb_column_count(result);
-	struct host_types *types = host_types_new(count);
-	res = calloc(1, sizeof *res);
-	if (!types || !res) {
-		host_types_unref(types);
-		status = rql_error_memory(err, sizeof *res, "a result");
-		goto done;
-	}
-	res->types = types;
-	for (uint32_t c = 0; c < count; c++) {
-		duckdb_logical_type logical = duckdb_column_logical_type(result, c);
-		bool read = host_type_in(con->db, types->arena, logical, &types->types[c]);
-		duckdb_destroy_logical_type(&logical);
-		if (!read) {
-			status = rql_error_memory(err, 0, "a result's types");
-			goto done;
-		}
-	}
-	switch (duckdb_result_return_type(*result)) {
-	case DUCKDB_RESULT_TYPE_CHANGED_ROWS:
-		res->kind = RQL_HOST_CHANGED;
-		break;
-	case DUCKDB_RESULT_TYPE_QUERY_RESULT:
-		res->kind = RQL_HOST_ROWS;
-		break;
-	default:
-		res->kind = RQL_HOST_NOTHING;
-		break;
-	}
-	res->result = *result;
-	*out = res;
-	return RQL_OK;
-done:
+	struct rql_host_result *res = calloc(1, sizeof *res);
 	if (res)
-		host_types_unref(res->types);
-	free(res);
-	duckdb_destroy_result(result);
-	return status;
+		res->types = host_types_room(columns);
+	if (!res || !res->types) {
+		free(res);
+		return NULL;
+	}
+	return res;
+}
+
+static enum rql_host_rows kind_of(duckdb_result result)
+{
+	switch (duckdb_result_return_type(result)) {
+	case DUCKDB_RESULT_TYPE_CHANGED_ROWS:
+		return RQL_HOST_CHANGED;
+	case DUCKDB_RESULT_TYPE_QUERY_RESULT:
+		return RQL_HOST_ROWS;
+	default:
+		return RQL_HOST_NOTHING;
+	}
+}
+
+rql_status host_result_wrap(struct rql_host_con *con, duckdb_result *result, struct rql_host_result *room,
+                            struct rql_host_result **out, struct rql_error *err)
+{
+	if (!room) {
+		duckdb_destroy_result(result);
+		return RQL_OK;
+	}
+	room->result = *result;
+	uint32_t count = (uint32_t)duckdb_column_count(result);
+	bool read = host_types_set_count(room->types, count);
+	for (uint32_t c = 0; read && c < count; c++) {
+		duckdb_logical_type logical = duckdb_column_logical_type(result, c);
+		read = host_type_in(con->db, room->types->arena, logical, &room->types->types[c]);
+		duckdb_destroy_logical_type(&logical);
+	}
+	if (!read) {
+		rql_host_result_free(room);
+		return rql_error_set(err, RQL_ERROR_MEMORY, "the statement has run, but there is no memory for its result");
+	}
+	room->kind = kind_of(*result);
+	*out = room;
+	return RQL_OK;
 }
 
 rql_status rql_host_query(struct rql_host_con *con, const char *sql, struct rql_host_result **out,
@@ -63,12 +66,16 @@ rql_status rql_host_query(struct rql_host_con *con, const char *sql, struct rql_
 	duckdb_result result;
 	memset(&result, 0, sizeof result);
 	RQL_TRY(host_enter(con, err));
+	struct rql_host_result *room = out ? host_result_room(USUAL_COLUMNS) : NULL;
+	if (out && !room)
+		return rql_error_memory(err, 0, "a result");
 	HOST_CROSS();
 	duckdb_state state = duckdb_query(con->con, sql, &result);
 	HOST_CROSS();
 	if (state != DuckDBSuccess) {
 		rql_status status = host_error_result(err, &result);
 		duckdb_destroy_result(&result);
+		rql_host_result_free(room);
 		return status;
 	}
 	duckdb_statement_type type = duckdb_result_statement_type(result);
@@ -76,7 +83,7 @@ rql_status rql_host_query(struct rql_host_con *con, const char *sql, struct rql_
 	    type == DUCKDB_STATEMENT_TYPE_PRAGMA || type == DUCKDB_STATEMENT_TYPE_LOAD ||
 	    type == DUCKDB_STATEMENT_TYPE_CALL || type == DUCKDB_STATEMENT_TYPE_EXECUTE)
 		host_settings_moved(con->db, type == DUCKDB_STATEMENT_TYPE_LOAD);
-	return host_result_wrap(con, &result, out, err);
+	return host_result_wrap(con, &result, room, out, err);
 }
 
 enum rql_host_rows rql_host_result_kind(const struct rql_host_result *res)

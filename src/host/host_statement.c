@@ -320,25 +320,33 @@ static bool may_set(const struct rql_host_stmt *stmt)
 	return stmt->class == RQL_HOST_SETTING || stmt->class == RQL_HOST_SCHEMA || stmt->class == RQL_HOST_OTHER;
 }
 
+static rql_status execute_whole(struct rql_host_stmt *stmt, duckdb_result *result, struct rql_error *err)
+{
+	duckdb_state state = duckdb_execute_prepared(stmt->prepared, result);
+	HOST_CROSS();
+	if (may_set(stmt)) /* also when it failed: it may have got half way */
+		host_settings_moved(stmt->con->db, stmt->type == DUCKDB_STATEMENT_TYPE_LOAD);
+	if (state == DuckDBSuccess)
+		return RQL_OK;
+	rql_status status = host_error_result(err, result);
+	duckdb_destroy_result(result);
+	return status;
+}
+
 rql_status rql_host_execute(struct rql_host_stmt *stmt, bool stream, struct rql_host_result **out,
                             struct rql_error *err)
 {
 	duckdb_result result;
 	memset(&result, 0, sizeof result);
 	RQL_TRY(host_enter(stmt->con, err));
+	struct rql_host_result *room = out ? host_result_room(rql_host_stmt_columns(stmt)) : NULL;
+	if (out && !room)
+		return rql_error_memory(err, 0, "a result");
 	HOST_CROSS();
-	if (stream) {
-		RQL_TRY(execute_streaming(stmt, &result, err));
-	} else {
-		duckdb_state state = duckdb_execute_prepared(stmt->prepared, &result);
-		HOST_CROSS();
-		if (may_set(stmt)) /* also when it failed: it may have got half way */
-			host_settings_moved(stmt->con->db, stmt->type == DUCKDB_STATEMENT_TYPE_LOAD);
-		if (state != DuckDBSuccess) {
-			rql_status status = host_error_result(err, &result);
-			duckdb_destroy_result(&result);
-			return status;
-		}
+	rql_status status = stream ? execute_streaming(stmt, &result, err) : execute_whole(stmt, &result, err);
+	if (status != RQL_OK) {
+		rql_host_result_free(room);
+		return status;
 	}
-	return host_result_wrap(stmt->con, &result, out, err);
+	return host_result_wrap(stmt->con, &result, room, out, err);
 }

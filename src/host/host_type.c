@@ -4,21 +4,39 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct host_types *host_types_new(uint32_t count)
+/* Names, and what an ENUM or a nested type has beside its id. */
+#define ROOM_OF_ALL 1024u
+#define ROOM_OF_EACH 64u
+
+struct host_types *host_types_room(uint32_t count)
 {
-	struct rql_arena *arena = rql_arena_new();
+	struct rql_arena *arena = rql_arena_new_with(ROOM_OF_ALL + (size_t)count * ROOM_OF_EACH);
 	if (!arena)
 		return NULL;
 	struct host_types *types = RQL_NEW(arena, struct host_types);
-	struct rql_type *array = RQL_NEW_ARRAY(arena, struct rql_type, count);
-	if (!types || !array) {
+	if (!types) {
 		rql_arena_free(arena);
 		return NULL;
 	}
 	atomic_init(&types->refs, 1);
 	types->arena = arena;
-	types->count = count;
-	types->types = array;
+	return types;
+}
+
+bool host_types_set_count(struct host_types *types, uint32_t count)
+{
+	types->types = RQL_NEW_ARRAY(types->arena, struct rql_type, count);
+	types->count = types->types ? count : 0;
+	return types->types;
+}
+
+struct host_types *host_types_new(uint32_t count)
+{
+	struct host_types *types = host_types_room(count);
+	if (types && !host_types_set_count(types, count)) {
+		host_types_unref(types);
+		return NULL;
+	}
 	return types;
 }
 

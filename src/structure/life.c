@@ -217,6 +217,8 @@ rql_status rql_structure_create(struct rql_build_context *ctx, struct rql_struct
 	rql_status status = sql ? rql_definition_change(all, &change, &ctx->progress->cancel, err) : RQL_OK;
 	if (status == RQL_OK)
 		status = rql_structure_build(ctx, s, err);
+	if (status == RQL_OK) /* once it is stored, it must get into the list */
+		status = rql_catalog_reserve(all->catalog, err);
 	if (status != RQL_OK)
 		goto failed;
 	rql_structure_save(all, s);

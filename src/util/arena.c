@@ -81,6 +81,16 @@ static struct chunk *add_chunk(struct rql_arena *arena, size_t size)
 	return chunk;
 }
 
+struct rql_arena *rql_arena_new_with(size_t room)
+{
+	struct rql_arena *arena = rql_arena_new();
+	if (arena && !add_chunk(arena, room)) {
+		rql_arena_free(arena);
+		return NULL;
+	}
+	return arena;
+}
+
 void *rql_arena_alloc(struct rql_arena *arena, size_t size)
 {
 	if (size > SIZE_MAX - HEADER - ALIGNMENT)

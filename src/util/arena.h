@@ -8,6 +8,8 @@
 struct rql_arena; /* grows in chunks; allocation failure aborts are not used: NULL is returned */
 
 struct rql_arena *rql_arena_new(void); /* NULL when out of memory */
+/* The same, whose first `room` bytes are there already: handing them out, each rounded up to 16, cannot fail. */
+struct rql_arena *rql_arena_new_with(size_t room);
 void rql_arena_free(struct rql_arena *arena); /* NULL accepted */
 /* Zeroed, aligned to 16 bytes. size 0 gives a valid pointer. NULL when out of memory. */
 void *rql_arena_alloc(struct rql_arena *arena, size_t size);
