@@ -145,20 +145,18 @@ static uint64_t epochs(const struct rql_structures *all)
 	return atomic_load(all->settings_epoch) + rql_catalog_schema_epoch(all->catalog);
 }
 
-/* A build of `tried` that failed: what was there before stays when it is fresh; else the reason is kept until something
- * has changed that may help. An interrupted one may be tried again at once. */
-static void publish_failure(struct rql_structures *all, const struct rql_structure *now,
-                            const struct rql_structure *tried, rql_status status, const char *message)
+/* A build of v that failed: what was there before stays when it is fresh; else the reason is kept until something has
+ * changed that may help. An interrupted one may be tried again at once. Takes v over, and makes no other: there may be no
+ * memory for that, and `now`, which says that it is being built, must not stay. */
+static void publish_failure(struct rql_structures *all, const struct rql_structure *now, struct rql_structure *v,
+                            rql_status status, const char *message)
 {
-	if (now->state != RQL_STATE_BUILDING)
-		return;
-	if (now->automatic) { /* a later query may load it again */
-		rql_catalog_remove(all->catalog, now->id);
+	if (now->state != RQL_STATE_BUILDING || now->automatic) {
+		if (now->state == RQL_STATE_BUILDING) /* a later query may load it again */
+			rql_catalog_remove(all->catalog, now->id);
+		rql_structure_release(v);
 		return;
 	}
-	struct rql_structure *v = rql_structure_clone(tried);
-	if (!v)
-		return;
 	bool again = status == RQL_ERROR_INTERRUPTED || status == RQL_ERROR_STALE;
 	struct rql_strbuf text = {0};
 	rql_strbuf_printf(&text, "it could not be rebuilt: %s%s", message,
@@ -177,7 +175,7 @@ static void publish_failure(struct rql_structures *all, const struct rql_structu
 		                                       .epochs = epochs(all)};
 	(void)rql_structure_set_text(again ? &v->note : &v->reason, rql_strbuf_text(&text));
 	rql_strbuf_free(&text);
-	(void)rql_catalog_replace(all->catalog, now, v);
+	(void)rql_catalog_replace(all->catalog, now, v); /* takes it */
 }
 
 /* Rows that were only added need no less memory than before. */
@@ -321,10 +319,12 @@ rql_status rql_structure_rebuild(struct rql_build_context *ctx, struct rql_struc
 			old = publish_building(all, old);
 			ctx->drop_plans(ctx->session); /* they hold the old contents */
 			status = rql_structure_build(ctx, v, &failed);
-			if (status == RQL_OK)
+			if (status == RQL_OK) {
 				rql_structure_save(all, v);
-			else
+			} else {
 				publish_failure(all, old, v, status, rql_error_message(&failed));
+				v = NULL;
+			}
 		}
 	}
 	if (status == RQL_OK) {
