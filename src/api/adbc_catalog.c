@@ -397,7 +397,7 @@ bool adbc_table_exists(struct adbc_connection *con, const char *catalog, const c
 	rql_strbuf_put(&sql, ") AND lower(schema_name) = lower(");
 	put_text(&sql, db_schema);
 	rql_strbuf_putc(&sql, ')');
-	bool known = !sql.failed && rql_host_query_int(rql_session_host(con->con->session), rql_strbuf_text(&sql), &count,
+	bool known = rql_host_query_int(rql_session_host(con->con->session), rql_strbuf_sql(&sql), &count,
 	                                               NULL) == RQL_OK;
 	rql_strbuf_free(&sql);
 	return known && count > 0;

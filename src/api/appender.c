@@ -43,9 +43,7 @@ static rql_status table_text(rayql_connection *con, const char *catalog, const c
 	put_condition(&sql, "table_name", table);
 	rql_strbuf_put(&sql, " ORDER BY database_name = 'temp' DESC, database_name = system.main.current_database() DESC, "
 	                     "schema_name = system.main.current_schema() DESC LIMIT 1");
-	rql_status status = sql.failed
-	                        ? rql_error_memory(err, 0, "a question to DuckDB")
-	                        : rql_host_query_text(rql_session_host(con->session), rql_strbuf_text(&sql), out, err);
+	rql_status status = rql_host_query_text(rql_session_host(con->session), rql_strbuf_sql(&sql), out, err);
 	rql_strbuf_free(&sql);
 	return status;
 }

@@ -57,8 +57,8 @@ void rql_api_frames_free(rayql_connection *con)
 
 static rql_status run(rayql_connection *con, struct rql_strbuf *sql, struct rql_error *err)
 {
-	return sql->failed ? rql_error_memory(err, 0, "a statement")
-	                   : rql_session_query(con->session, rql_strbuf_text(sql), NULL, err);
+	const char *text = rql_strbuf_sql(sql);
+	return text ? rql_session_query(con->session, text, NULL, err) : rql_error_memory(err, 0, "a statement");
 }
 
 static rql_status make_view(rayql_connection *con, const char *name, struct rql_host_frame *frame,
@@ -147,7 +147,7 @@ static rql_status count_changes(struct rql_result *res, uint64_t *changed, struc
 	return RQL_OK;
 }
 
-/* sql with the call in place of the words. false: the words are not in it, or no memory. */
+/* sql with the call in place of the words. false: the words are not in it. */
 static bool put_call(struct rql_strbuf *out, const char *sql, uint64_t number)
 {
 	uint32_t position = 0, copied = 0;
@@ -164,7 +164,7 @@ static bool put_call(struct rql_strbuf *out, const char *sql, uint64_t number)
 		found = true;
 	}
 	rql_strbuf_put(out, sql + copied);
-	return found && !out->failed;
+	return found;
 }
 
 rql_status rql_api_query_frame(rayql_connection *con, const char *sql, struct ArrowArrayStream *stream,
@@ -178,6 +178,8 @@ rql_status rql_api_query_frame(rayql_connection *con, const char *sql, struct Ar
 	rql_status status = RQL_OK;
 	if (!put_call(&text, sql, rql_host_frame_lend(frame)))
 		status = rql_error_set(err, RQL_ERROR_MISUSE, "the statement does not say rayql_stream, which stands for the rows");
+	if (status == RQL_OK && !rql_strbuf_sql(&text))
+		status = rql_error_memory(err, 0, "a statement");
 	if (status == RQL_OK)
 		status = rql_session_query(con->session, rql_strbuf_text(&text), &res, err);
 	if (status == RQL_OK && res->kind == RQL_HOST_CHANGED)

@@ -76,7 +76,7 @@ static bool is_attached(struct rql_database *db, const char *local)
 		rql_strbuf_put(&sql, "SELECT count(*) FROM system.main.duckdb_databases() WHERE path = ");
 		rql_strbuf_put_literal(&sql, real, strlen(real));
 		pthread_mutex_lock(&db->structures.loader_lock);
-		if (rql_host_query_int(db->structures.loader, rql_strbuf_text(&sql), &count, NULL) != RQL_OK)
+		if (rql_host_query_int(db->structures.loader, rql_strbuf_sql(&sql), &count, NULL) != RQL_OK)
 			count = 0;
 		pthread_mutex_unlock(&db->structures.loader_lock);
 	}

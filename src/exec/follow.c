@@ -185,7 +185,7 @@ static rql_status open_query(const struct rql_follow *f, struct rql_host_con *co
 {
 	struct rql_strbuf sql = {0};
 	rql_strbuf_printf(&sql, "%s\nLIMIT %llu", f->question.text, (unsigned long long)most + 1);
-	rql_status status = sql.failed ? RQL_ERROR_MEMORY : rql_host_prepare(con, rql_strbuf_text(&sql), stmt, NULL);
+	rql_status status = rql_host_prepare(con, rql_strbuf_sql(&sql), stmt, NULL);
 	for (uint32_t i = 0; i < f->question.count && status == RQL_OK; i++)
 		status = rql_host_bind(*stmt, i + 1, f->question.values[i], NULL);
 	rql_strbuf_free(&sql);
@@ -238,8 +238,7 @@ static rql_status has_row(const struct rql_follow *f, struct rql_host_con *con, 
 	rql_strbuf_put(&sql, "SELECT system.main.count(*) FROM ");
 	rql_put_qualified(&sql, f->structure->database, schema, table);
 	rql_strbuf_printf(&sql, " WHERE rowid = %lld", (long long)id);
-	rql_status status = sql.failed ? rql_error_memory(err, 0, "changed rows")
-	                               : rql_host_query_int(con, rql_strbuf_text(&sql), &count, err);
+	rql_status status = rql_host_query_int(con, rql_strbuf_sql(&sql), &count, err);
 	rql_strbuf_free(&sql);
 	*out = count != 0;
 	return status;

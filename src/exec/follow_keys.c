@@ -37,7 +37,7 @@ static void put_names(struct rql_strbuf *sql, const char *text, struct rql_follo
 static char *ask(struct rql_session *s, struct rql_strbuf *sql)
 {
 	char *text = NULL;
-	if (sql->failed || rql_host_query_text(s->host, rql_strbuf_text(sql), &text, NULL) != RQL_OK)
+	if (rql_host_query_text(s->host, rql_strbuf_sql(sql), &text, NULL) != RQL_OK)
 		text = NULL;
 	rql_strbuf_free(sql);
 	return text;

@@ -45,7 +45,7 @@ static int64_t ask(struct rql_session *s, const char *question, const char *name
 	rql_strbuf_put(&sql, " = system.main.lower(");
 	rql_strbuf_put_literal(&sql, name, strlen(name));
 	rql_strbuf_put(&sql, ")");
-	const bool good = !sql.failed && rql_host_query_int(s->host, rql_strbuf_text(&sql), &answer, NULL) == RQL_OK;
+	const bool good = rql_host_query_int(s->host, rql_strbuf_sql(&sql), &answer, NULL) == RQL_OK;
 	rql_strbuf_free(&sql);
 	return good ? answer : 0;
 }

@@ -88,8 +88,8 @@ static char *prepared_text(struct rql_session *s, const char *name)
 	rql_strbuf_put(&sql, "SELECT statement FROM system.main.duckdb_prepared_statements() WHERE system.main.lower(name) = system.main.lower(");
 	rql_strbuf_put_literal(&sql, name, strlen(name));
 	rql_strbuf_put(&sql, ")");
-	if (!s->txn.failed && !rql_host_watched(s->host) && !sql.failed &&
-	    rql_host_query_text(s->host, rql_strbuf_text(&sql), &text, NULL) != RQL_OK)
+	if (!s->txn.failed && !rql_host_watched(s->host) &&
+	    rql_host_query_text(s->host, rql_strbuf_sql(&sql), &text, NULL) != RQL_OK)
 		text = NULL;
 	rql_strbuf_free(&sql);
 	return text;

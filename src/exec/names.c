@@ -42,7 +42,7 @@ rql_status rql_host_has(struct rql_database *db, const char *function, const cha
 	RQL_TRY(rql_host_connect_own(db->host, &con, err));
 	rql_strbuf_put(&sql, "SELECT system.main.count(*) FROM ");
 	rql_put_objects(&sql, function, column, db->name, schema, name);
-	rql_status status = rql_host_query_int(con, rql_strbuf_text(&sql), &count, err);
+	rql_status status = rql_host_query_int(con, rql_strbuf_sql(&sql), &count, err);
 	rql_host_disconnect(con);
 	rql_strbuf_free(&sql);
 	*out = count > 0;

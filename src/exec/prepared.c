@@ -251,7 +251,7 @@ static struct rql_columns *describe(const struct rql_prepared_query *q)
 	struct rql_strbuf sql = {0};
 	rql_strbuf_printf(&sql, "DESCRIBE %s", q->sql);
 	struct rql_arena *arena = rql_arena_new();
-	if (arena && !sql.failed && rql_host_prepare(q->s->host, rql_strbuf_text(&sql), &stmt, NULL) == RQL_OK &&
+	if (arena && rql_host_prepare(q->s->host, rql_strbuf_sql(&sql), &stmt, NULL) == RQL_OK &&
 	    bind_all(q, stmt, NULL) == RQL_OK && rql_host_execute(stmt, false, &res, NULL) == RQL_OK &&
 	    rql_host_fetch(res, &batch, NULL) == RQL_OK && batch && batch->rows <= UINT32_MAX) {
 		uint32_t count = (uint32_t)batch->rows;

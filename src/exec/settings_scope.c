@@ -75,8 +75,7 @@ static rql_status tell(struct rql_session *s, const struct rql_setting_row *row,
 	}
 	rql_strbuf_printf(&sql, "SET %s %s = ", global ? "GLOBAL" : "SESSION", row->name);
 	rql_strbuf_put_literal(&sql, row->value, strlen(row->value));
-	rql_status status =
-		sql.failed ? rql_error_memory(err, 0, "a setting") : rql_host_query(s->host, rql_strbuf_text(&sql), NULL, err);
+	rql_status status = rql_host_query(s->host, rql_strbuf_sql(&sql), NULL, err);
 	rql_strbuf_free(&sql);
 	return status;
 }
@@ -110,8 +109,7 @@ static rql_status keep_within(struct rql_host_con *con, struct rql_database *db,
 		rql_strbuf_putc(&sql, ')');
 	}
 	rql_strbuf_put(&sql, "; COMMIT");
-	rql_status status =
-		sql.failed ? rql_error_memory(err, 0, "a setting") : rql_host_query(con, rql_strbuf_text(&sql), NULL, err);
+	rql_status status = rql_host_query(con, rql_strbuf_sql(&sql), NULL, err);
 	rql_strbuf_free(&sql);
 	return status;
 }
@@ -334,13 +332,13 @@ static void give_kept(struct rql_session *probe)
 	                     "table_oid IN (SELECT table_oid FROM system.main.duckdb_tables() WHERE table_name = 'settings' "
 	                     "AND schema_name = 'rayql') AND database_name = ");
 	rql_strbuf_put_literal(&sql, db->name, strlen(db->name));
-	if (sql.failed || rql_host_query_int(db->structures.loader, rql_strbuf_text(&sql), &ours, NULL) != RQL_OK || ours != 2)
+	if (rql_host_query_int(db->structures.loader, rql_strbuf_sql(&sql), &ours, NULL) != RQL_OK || ours != 2)
 		goto done;
 	rql_strbuf_clear(&sql);
 	rql_strbuf_put(&sql, "SELECT name, value FROM ");
 	put_table(&sql, db);
 	rql_strbuf_printf(&sql, " WHERE name IS NOT NULL AND value IS NOT NULL LIMIT %u", RQL_SETTINGS_MAX);
-	if (sql.failed || rql_host_query(db->structures.loader, rql_strbuf_text(&sql), &res, NULL) != RQL_OK ||
+	if (rql_host_query(db->structures.loader, rql_strbuf_sql(&sql), &res, NULL) != RQL_OK ||
 	    rql_host_fetch(res, &rows, NULL) != RQL_OK || !rows)
 		goto done;
 	for (uint64_t r = 0; r < rows->rows; r++) {

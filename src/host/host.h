@@ -94,7 +94,7 @@ rql_status rql_host_extract(struct rql_host_con *con, const char *sql, struct rq
 void rql_host_list_free(struct rql_host_list *list);
 rql_status rql_host_prepare_at(struct rql_host_con *con, struct rql_host_list *list, uint64_t index,
                                struct rql_host_stmt **out, struct rql_error *err) RQL_MUST_CHECK;
-/* One statement. */
+/* One statement. sql NULL, here and in the queries below: its text could not be made (rql_strbuf_sql), RQL_ERROR_MEMORY. */
 rql_status rql_host_prepare(struct rql_host_con *con, const char *sql, struct rql_host_stmt **out,
                             struct rql_error *err) RQL_MUST_CHECK;
 void rql_host_stmt_free(struct rql_host_stmt *stmt);

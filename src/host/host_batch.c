@@ -270,8 +270,7 @@ static rql_status cast_batch(struct rql_host_con *con, const struct rql_batch *b
 	rql_strbuf_printf(&sql, " FROM system.main.rayql_batch(%llu)", (unsigned long long)number);
 	struct rql_host_con text = {.db = con->db, .con = con->text};
 	struct rql_host_result *res = NULL;
-	rql_status status =
-		sql.failed ? rql_error_memory(err, 0, "a statement") : rql_host_query(&text, rql_strbuf_text(&sql), &res, err);
+	rql_status status = rql_host_query(&text, rql_strbuf_sql(&sql), &res, err);
 	if (status == RQL_OK)
 		status = gather(res, batch, out, err);
 	rql_host_result_free(res);

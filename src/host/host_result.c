@@ -64,6 +64,8 @@ rql_status rql_host_query(struct rql_host_con *con, const char *sql, struct rql_
                           struct rql_error *err)
 {
 	duckdb_result result;
+	if (!sql)
+		return rql_error_memory(err, 0, "a statement");
 	memset(&result, 0, sizeof result);
 	RQL_TRY(host_enter(con, err));
 	struct rql_host_result *room = out ? host_result_room(USUAL_COLUMNS) : NULL;

@@ -144,6 +144,8 @@ rql_status rql_host_prepare(struct rql_host_con *con, const char *sql, struct rq
                             struct rql_error *err)
 {
 	duckdb_prepared_statement prepared = NULL;
+	if (!sql)
+		return rql_error_memory(err, 0, "a statement");
 	RQL_TRY(host_enter(con, err));
 	bool own = con->guard_plans && rql_host_prepares_aloud() &&
 	           duckdb_query(con->con, "BEGIN TRANSACTION", NULL) == DuckDBSuccess;

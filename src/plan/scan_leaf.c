@@ -137,7 +137,7 @@ static rql_status ask_rows(struct rql_planning *p, const struct rql_table_ref *t
 	rql_strbuf_put_ident(&sql, table->schema);
 	rql_strbuf_putc(&sql, '.');
 	rql_strbuf_put_ident(&sql, table->table);
-	rql_status status = rql_host_query_int(p->ctx->host, rql_strbuf_text(&sql), &rows, err);
+	rql_status status = rql_host_query_int(p->ctx->host, rql_strbuf_sql(&sql), &rows, err);
 	rql_strbuf_free(&sql);
 	if (status == RQL_ERROR_HOST)
 		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "table %s cannot be counted", table->table);

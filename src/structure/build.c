@@ -168,7 +168,7 @@ uint64_t rql_build_estimate(const struct rql_structure *s, struct rql_host_con *
 		rql_table_name(s->tables[i], &database, &schema, &name);
 		rql_strbuf_put(&sql, "SELECT coalesce(system.main.max(estimated_size), 0)::BIGINT FROM ");
 		rql_put_objects(&sql, "duckdb_tables", "table_name", database, schema, name);
-		if (rql_host_query_int(con, rql_strbuf_text(&sql), &rows, NULL) == RQL_OK && rows > 0 && (uint64_t)rows > most)
+		if (rql_host_query_int(con, rql_strbuf_sql(&sql), &rows, NULL) == RQL_OK && rows > 0 && (uint64_t)rows > most)
 			most = (uint64_t)rows;
 		rql_strbuf_free(&sql);
 	}

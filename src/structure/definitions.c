@@ -63,7 +63,7 @@ static rql_status has_columns(struct rql_host_con *con, const struct rql_structu
 	                     " AND database_name = ");
 	put_literal(&sql, all->name);
 	rql_strbuf_put(&sql, " ORDER BY column_index ASC");
-	rql_status status = rql_host_query(con, rql_strbuf_text(&sql), &res, err);
+	rql_status status = rql_host_query(con, rql_strbuf_sql(&sql), &res, err);
 	if (status == RQL_OK)
 		status = rql_host_fetch(res, &rows, err);
 	*there = rows && rows->rows;
@@ -83,7 +83,7 @@ static rql_status count_objects(struct rql_host_con *con, const char *function, 
 	rql_strbuf_printf(&sql, "SELECT system.main.count(*) FROM system.main.%s WHERE %s AND database_name = ", function,
 	                  where);
 	put_literal(&sql, database);
-	rql_status status = rql_host_query_int(con, rql_strbuf_text(&sql), out, err);
+	rql_status status = rql_host_query_int(con, rql_strbuf_sql(&sql), out, err);
 	rql_strbuf_free(&sql);
 	return status;
 }
@@ -355,7 +355,7 @@ rql_status rql_definitions_read(struct rql_structures *all, struct rql_error *er
 	rql_strbuf_put(&sql, " ORDER BY s.rowid ASC");
 	struct rql_host_result *res = NULL;
 	struct rql_batch *batch = NULL;
-	status = rql_host_query(all->loader, rql_strbuf_text(&sql), &res, err);
+	status = rql_host_query(all->loader, rql_strbuf_sql(&sql), &res, err);
 	while (status == RQL_OK && (status = rql_host_fetch(res, &batch, err)) == RQL_OK && batch) {
 		for (uint64_t row = 0; row < batch->rows && status == RQL_OK; row++)
 			status = read_row(all, batch, row, err);

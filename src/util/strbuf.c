@@ -111,6 +111,12 @@ const char *rql_strbuf_text(struct rql_strbuf *buf)
 	return buf->data && buf->length ? buf->data : "";
 }
 
+const char *rql_strbuf_sql(struct rql_strbuf *buf)
+{
+	const char *text = rql_strbuf_text(buf);
+	return buf->failed ? NULL : text;
+}
+
 char *rql_strbuf_take(struct rql_strbuf *buf)
 {
 	char *text = NULL;

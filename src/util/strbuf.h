@@ -23,6 +23,9 @@ void rql_strbuf_put_ident(struct rql_strbuf *buf, const char *name);
 void rql_strbuf_put_literal(struct rql_strbuf *buf, const char *text, size_t length);
 /* The text so far, never NULL; valid until the next call on buf. */
 const char *rql_strbuf_text(struct rql_strbuf *buf);
+/* The same where no allocation failed, else NULL: for SQL, which must not be run when it is cut off. host/host.h takes NULL
+ * as out of memory. */
+const char *rql_strbuf_sql(struct rql_strbuf *buf);
 /* Hands the malloc'ed text over and empties buf; NULL when an allocation failed. */
 char *rql_strbuf_take(struct rql_strbuf *buf);
 

@@ -307,6 +307,12 @@ static void test_one_value(void **state)
 		assert_int_equal(rql_host_query_text(f->con, bad[i], &text, NULL), RQL_ERROR_HOST);
 	assert_int_equal(rql_host_query_text(f->con, "SELECT 'x' WHERE false", &text, NULL), RQL_OK);
 	assert_null(text);
+	/* A text that could not be made is never run. */
+	struct rql_host_stmt *stmt = NULL;
+	assert_int_equal(rql_host_query(f->con, NULL, NULL, NULL), RQL_ERROR_MEMORY);
+	assert_int_equal(rql_host_query_int(f->con, NULL, &number, NULL), RQL_ERROR_MEMORY);
+	assert_int_equal(rql_host_query_text(f->con, NULL, &text, NULL), RQL_ERROR_MEMORY);
+	assert_int_equal(rql_host_prepare(f->con, NULL, &stmt, NULL), RQL_ERROR_MEMORY);
 }
 
 /* Values of expressions without a statement. */

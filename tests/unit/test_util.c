@@ -292,6 +292,9 @@ static void test_strbuf_puts(void **state)
 	rql_strbuf_put_n(&buf, "a\0b", 3); /* bytes, not C strings */
 	assert_int_equal(buf.length, 3);
 	assert_memory_equal(buf.data, "a\0b", 4);
+	assert_ptr_equal(rql_strbuf_sql(&buf), rql_strbuf_text(&buf));
+	buf.failed = true; /* what is cut off is no SQL */
+	assert_null(rql_strbuf_sql(&buf));
 	rql_strbuf_free(&buf);
 }
 

@@ -291,7 +291,7 @@ static rql_status run_over_dictionary(const struct rql_plan_context *ctx, const 
 		                       rql_strbuf_text(&text));
 		rql_strbuf_free(&text);
 	} else {
-		status = rql_host_query(ctx->host, rql_strbuf_text(&sql), out, err);
+		status = rql_host_query(ctx->host, rql_strbuf_sql(&sql), out, err);
 		/* The host's own evaluation may meet other values first, or none: it decides whether this is an error. */
 		if (status == RQL_ERROR_HOST && err)
 			err->status = status = RQL_ERROR_UNSUPPORTED;

@@ -99,13 +99,13 @@ static rql_status look(struct append *a, bool *same, struct rql_error *err)
 	int64_t total = 0, numbers[2] = {0};
 	rql_strbuf_put(&sql, "SELECT system.main.count(*) FROM ");
 	rql_columns_put_table(&sql, a->s);
-	rql_status status = rql_columns_count(a->con, rql_strbuf_text(&sql), 1, &total, err);
+	rql_status status = rql_columns_count(a->con, rql_strbuf_sql(&sql), 1, &total, err);
 	rql_strbuf_clear(&sql);
 	rql_strbuf_printf(&sql, "SELECT system.main.count(*), coalesce(system.main.max(rowid), %lld)",
 	                  (long long)a->s->greatest_rowid);
 	put_where(&sql, a);
 	if (status == RQL_OK)
-		status = rql_columns_count(a->con, rql_strbuf_text(&sql), 2, numbers, err);
+		status = rql_columns_count(a->con, rql_strbuf_sql(&sql), 2, numbers, err);
 	rql_strbuf_free(&sql);
 	RQL_TRY(status);
 	a->found = (uint64_t)numbers[0];
@@ -174,7 +174,7 @@ static rql_status read_rows(struct append *a, struct rql_error *err)
 	}
 	rql_strbuf_put(&sql, "rowid");
 	put_where(&sql, a);
-	rql_status status = rql_host_prepare(a->con, rql_strbuf_text(&sql), &stmt, err);
+	rql_status status = rql_host_prepare(a->con, rql_strbuf_sql(&sql), &stmt, err);
 	if (status == RQL_OK)
 		status = rql_host_execute(stmt, true, &res, err);
 	while (status == RQL_OK && !a->disordered && (status = rql_host_fetch(res, &chunk, err)) == RQL_OK && chunk) {

@@ -211,7 +211,7 @@ static rql_status prepare(struct load *l, struct rql_error *err)
 	struct rql_strbuf text = {0};
 	RQL_TRY(rql_columns_check_table(l->ctx->structures, table, err));
 	rql_put_qualified(&text, l->ctx->structures->name, table->schema, table->table);
-	l->table = rql_arena_strdup(l->arena, rql_strbuf_text(&text));
+	l->table = text.failed ? NULL : rql_arena_strdup(l->arena, rql_strbuf_text(&text));
 	rql_strbuf_free(&text);
 	l->name = rql_arena_printf(l->arena, "auto columns of %s", table->table);
 	if (!l->table || !l->name)

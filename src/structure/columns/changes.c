@@ -140,7 +140,7 @@ void rql_columns_changed_clear(struct rql_columns_changed *changed)
 static rql_status open_query(struct rql_host_con *con, struct rql_strbuf *sql, struct rql_host_stmt **stmt,
                              struct rql_host_result **res, struct rql_error *err)
 {
-	RQL_TRY(rql_host_prepare(con, rql_strbuf_text(sql), stmt, err));
+	RQL_TRY(rql_host_prepare(con, rql_strbuf_sql(sql), stmt, err));
 	return rql_host_execute(*stmt, true, res, err);
 }
 

@@ -40,7 +40,7 @@ static rql_status read_shape(struct rql_host_con *con, const struct rql_structur
 	bool all = st.column_count == 1 && strcmp(st.columns[0], "*") == 0;
 	rql_put_qualified(&table, s->database, s->schema, st.table.name);
 	rql_status status =
-		rql_columns_shape_read(con, rql_strbuf_text(&table), all ? 0 : st.column_count, st.columns, arena, out, err);
+		rql_columns_shape_read(con, rql_strbuf_sql(&table), all ? 0 : st.column_count, st.columns, arena, out, err);
 	rql_strbuf_free(&table);
 	return status;
 }
@@ -105,8 +105,7 @@ rql_status rql_columns_describe(const struct rql_structures *all, const struct r
 	put_table(&query, &shape->table);
 	s->statement = rql_strbuf_take(&statement);
 	s->query = rql_strbuf_take(&query);
-	s->options = strdup(rql_strbuf_text(&with));
-	rql_strbuf_free(&with);
+	s->options = rql_strbuf_take(&with);
 	if (!s->statement || !s->query || !s->options) {
 		rql_structure_release(s);
 		return rql_error_memory(err, sizeof *s, "a structure");
@@ -154,7 +153,7 @@ static rql_status describe_in(struct rql_arena *arena, const struct rql_structur
 	struct rql_error failed = {0};
 	bool every = st->column_count == 1 && strcmp(st->columns[0], "*") == 0;
 	put_given(&table, &st->table);
-	rql_status status = rql_columns_shape_read(plan->host, rql_strbuf_text(&table), every ? 0 : st->column_count,
+	rql_status status = rql_columns_shape_read(plan->host, rql_strbuf_sql(&table), every ? 0 : st->column_count,
 	                                           st->columns, arena, &shape, &failed);
 	rql_strbuf_free(&table);
 	if (status == RQL_ERROR_HOST) { /* DuckDB's caret is under a text of ours */
@@ -382,7 +381,7 @@ static rql_status find_rowid(struct rql_structures *all, struct rql_structure *s
 	                  known ? "coalesce(system.main.max(rowid), -1)" : "CAST(-1 AS BIGINT)");
 	rql_columns_put_table(&sql, s);
 	pthread_mutex_lock(&all->loader_lock);
-	rql_status status = rql_columns_count(all->loader, rql_strbuf_text(&sql), 2, numbers, err);
+	rql_status status = rql_columns_count(all->loader, rql_strbuf_sql(&sql), 2, numbers, err);
 	pthread_mutex_unlock(&all->loader_lock);
 	rql_strbuf_free(&sql);
 	RQL_TRY(status);

@@ -116,6 +116,8 @@ rql_status rql_columns_shape_read(struct rql_host_con *con, const char *table, u
                                   struct rql_error *err)
 {
 	const struct rql_rel *get = NULL;
+	if (!table)
+		return rql_error_memory(err, 0, "a table's name");
 	RQL_TRY(read_scan(con, table, arena, &get, err));
 	uint32_t room = get->column_count + count;
 	*out = (struct rql_columns_shape){.table = get->table,

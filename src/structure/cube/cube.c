@@ -169,7 +169,7 @@ static rql_status view_text(const struct rql_structures *all, const char *schema
 	RQL_TRY(rql_host_connect_own(all->host, &con, err));
 	rql_strbuf_put(&sql, "SELECT sql FROM ");
 	rql_put_objects(&sql, "duckdb_views", "view_name", all->name, schema, name);
-	rql_status status = rql_host_query_text(con, rql_strbuf_text(&sql), out, err);
+	rql_status status = rql_host_query_text(con, rql_strbuf_sql(&sql), out, err);
 	rql_host_disconnect(con);
 	rql_strbuf_free(&sql);
 	return status;
