@@ -57,6 +57,7 @@ struct rql_cache_entry {
 	double estimated_ns, host_estimated_ns;
 	struct rql_awaited *awaited; /* of the plan, one reference: once it is settled, a better plan is to be had. NULL: none */
 	bool swayed;                 /* so is the plan: it is for the first run of its text alone */
+	bool came;                   /* the text has come to be run, not to be explained alone */
 	uint64_t schema_epoch, structure_epoch, session_epoch, settings_epoch;
 	struct rql_cache_entry *newer, *older, *next;
 };
@@ -227,7 +228,8 @@ struct rql_choice {
 	bool base_tables;              /* it reads somebody's rows */
 	bool silent;                   /* it asks RayQL itself: no report */
 };
-/* text is a SELECT that nothing holds bound meanwhile. Errors are the host's own, and only inside a transaction. */
+/* text is a SELECT that nothing holds bound meanwhile. refresh: it is to run, so that structures are made ready for it and
+ * it counts as having come; else it is explained. Errors are the host's own, and only inside a transaction. */
 rql_status rql_select_choose(struct rql_session *s, const char *text, bool refresh, struct rql_choice *out,
                              struct rql_error *err);
 void rql_choice_clear(struct rql_choice *choice);

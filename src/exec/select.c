@@ -474,15 +474,16 @@ static rql_status host_instead(const struct rql_session *s, rql_status status, s
 
 /* The plan of a text that comes again; NULL: it is to be planned, for the first time or once more. So it is when kernels
  * that a better plan waited for have come. So it is, too, when the preparation decided: nobody knew that the text would
- * come again. No plan is held beside the next one. */
-static struct rql_cache_entry *find_plan(struct rql_session *s, const char *text)
+ * come again; runs: it does now, and is not explained alone. No plan is held beside the next one. */
+static struct rql_cache_entry *find_plan(struct rql_session *s, const char *text, bool runs)
 {
 	struct rql_cache_entry *e = rql_plan_cache_find(s->cache, s, text);
-	const bool better = e && (e->swayed || (e->awaited && rql_awaited_settled(e->awaited)));
+	const bool again = e && e->came && runs && e->swayed;
+	const bool better = again || (e && e->awaited && rql_awaited_settled(e->awaited));
 	if (!better || s->txn.open) /* what is planned inside a transaction is not kept */
 		return e;
+	s->comes_again = e->came;
 	rql_plan_cache_drop(s->cache, e);
-	s->comes_again = true;
 	return NULL;
 }
 
@@ -493,10 +494,11 @@ rql_status rql_select_choose(struct rql_session *s, const char *text, bool refre
 	struct rql_strbuf reason = {0};
 	never_planned(s, text, out, &reason);
 	if (reason.length || reason.failed) {
+		s->comes_again = false; /* nothing of it is for the text that is planned next */
 		out->reason = rql_strbuf_take(&reason);
 		return out->reason ? RQL_OK : rql_error_memory(err, 0, "a reason");
 	}
-	out->entry = find_plan(s, text);
+	out->entry = find_plan(s, text, refresh);
 	out->cached = out->entry != NULL;
 	if (out->cached && out->entry->method)
 		RQL_TRY(pin_snapshot(s, text, err));
@@ -506,6 +508,7 @@ rql_status rql_select_choose(struct rql_session *s, const char *text, bool refre
 		if (status != RQL_OK)
 			return host_instead(s, status, &failed, out, err);
 	}
+	out->entry->came |= refresh;
 	out->base_tables = out->entry->base_tables;
 	const char *never = out->entry->method ? transaction_forbids(s, out->entry->plan) : out->entry->reason;
 	if (never && !set_reason(out, never)) {
@@ -722,9 +725,10 @@ rql_status rql_select_cached(const struct rql_call *call, bool *done, char **why
 	*done = false;
 	if (s->txn.open) /* the host's snapshot must be pinned first: the long way, which prepares the statement */
 		return RQL_OK;
-	struct rql_cache_entry *e = find_plan(s, call->sql);
+	struct rql_cache_entry *e = find_plan(s, call->sql, true);
 	if (!e || !e->method || (call->points && !place_values(&e->plan->points, call->points, points)))
 		return RQL_OK;
+	e->came = true;
 	rql_status status = run_method(call, e, call->points ? points : NULL, true, false, why, err);
 	*done = status == RQL_OK && !*why;
 	return status;

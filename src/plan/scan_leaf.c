@@ -6,6 +6,7 @@
 #include "bind/relation/codes.h"
 #include "bind/star/scan_bind.h"
 #include "device/compile.h"
+#include "plan/await.h"
 #include "plan/leaf.h"
 #include "plan/map_cache.h"
 #include "plan/scan_index.h"
@@ -550,7 +551,7 @@ static void charge(struct rql_cost *cost, double ns, bool kept)
 }
 
 /* What was prepared, and how long it took: in the price of one of many runs, or of this one. A text that has come again
- * pays for it by all those that follow. first: of the candidates that were priced for it. */
+ * pays for it by all those that follow, and a session that has named what is to run waits. first: of the candidates that were priced for it. */
 static void charge_preparation(struct trying *t, double ns, uint32_t first)
 {
 	struct rql_plan_nodes *nodes = t->p->nodes;
@@ -560,7 +561,7 @@ static void charge_preparation(struct trying *t, double ns, uint32_t first)
 	for (uint32_t m = 0; m < t->leaf->scan->map_count; m++)
 		bytes += rql_kept_map_bytes(t->leaf->scan->maps[m]);
 	const bool kept = is_kept(t, (double)bytes);
-	if (kept && t->p->ctx->comes_again)
+	if (kept && (t->p->ctx->comes_again || rql_await_is_forced(t->p)))
 		return;
 	charge(&t->leaf->cost, ns, kept);
 	for (uint32_t c = first; c < nodes->candidate_count; c++)

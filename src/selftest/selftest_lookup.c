@@ -268,8 +268,23 @@ static rql_status test_tree(struct rql_selftest *t, struct rql_error *err)
 	return RQL_OK;
 }
 
+/* Numbers of parts that the other checks do not have. */
+static rql_status check_parts(struct rql_selftest *t, struct rql_error *err)
+{
+	static const struct lookup_check k = {RQL_KEYS_SPARSE, CHOSEN, 32, 300, 20011, 0};
+	static const uint32_t bits[] = {1, 6, 7};
+	struct lookup_arrays a;
+	RQL_TRY(alloc_arrays(t, &k, &a, err));
+	for (uint64_t i = 0; i < k.probes; i++)
+		want(&k, &a, i, NULL);
+	for (uint32_t i = 0; i < sizeof(bits) / sizeof(bits[0]); i++)
+		RQL_TRY(check_once(t, &k, &a, &(struct lookup_way){RQL_LOOKUP_SORTED, false, true, bits[i] + 1, false}, err));
+	return RQL_OK;
+}
+
 static rql_status test_points(struct rql_selftest *t, struct rql_error *err)
 {
+	RQL_TRY(check_parts(t, err));
 	return check_sorted(t, false, err);
 }
 

@@ -186,7 +186,11 @@ static void first_plans(void **state)
 {
 	struct session s = swayed_session();
 	(void)state;
-	char *rows = answered(&s, "host", false, true, NULL);
+	/* What is explained has not come yet, before the first time or after it. */
+	for (int i = 0; i < 2; i++)
+		run(s.con, "EXPLAIN " SLOW_MAP);
+	char *rows = answered(&s, "host", true, true, NULL);
+	run(s.con, "EXPLAIN " SLOW_MAP);
 	run(s.con, "BEGIN");
 	answered(&s, "host", true, true, rows); /* no plan of a transaction is kept */
 	run(s.con, "COMMIT");
@@ -206,6 +210,18 @@ static void first_plans(void **state)
 	answered(&s, "scan", true, false, changed);
 	free(rows);
 	free(changed);
+	close_session(&s);
+}
+
+/* A session that has named what is to run waits for it: nothing of its plan is for a first time alone. */
+static void forced_plans(void **state)
+{
+	struct session s = swayed_session();
+	(void)state;
+	run(s.con, "SET rayql_unit = 'cpu'");
+	char *rows = answered(&s, "scan", false, false, NULL);
+	answered(&s, "scan", true, false, rows);
+	free(rows);
 	close_session(&s);
 }
 
@@ -240,6 +256,7 @@ int main(void)
 		cmocka_unit_test(large_plans),
 		cmocka_unit_test(plans_are_counted),
 		cmocka_unit_test(first_plans),
+		cmocka_unit_test(forced_plans),
 		cmocka_unit_test(reasons),
 	};
 	return cmocka_run_group_tests_name("prices", tests, NULL, NULL);
