@@ -18,12 +18,12 @@ rql_status rql_join_add_room(struct joining *j, struct pairs *p, uint64_t more, 
 		room *= 2;
 	uint64_t all = atomic_fetch_add(&j->pairs, room - p->room) + room - p->room;
 	struct rql_budget *budget = j->r->flow ? j->r->flow->budget : NULL;
-	uint64_t limit = budget ? atomic_load(&budget->limit) : 0, bytes = all * 4 * sizeof(uint32_t);
+	uint64_t limit = budget ? atomic_load(&budget->limit) : 0, used = limit ? atomic_load(&budget->used) : 0;
+	uint64_t bytes = all * 4 * sizeof(uint32_t);
 	if (all >= RQL_NO_ROW)
 		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "a join of 2^32 rows or more");
-	if (limit && atomic_load(&budget->used) + bytes > limit)
-		return rql_error_set(err, RQL_ERROR_LIMIT, "memory limit reached: the rows of a join need %llu MiB or more",
-		                     (unsigned long long)(bytes >> 20));
+	if (limit && used + bytes > limit)
+		return rql_budget_exceeded(budget, bytes, used, "a join's list of pairs", err);
 	uint32_t *probe = realloc(p->probe, room * sizeof *probe);
 	if (probe)
 		p->probe = probe;

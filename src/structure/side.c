@@ -403,12 +403,24 @@ static void sweep(const struct rql_side *side, const struct rql_side_entry *kept
 	closedir(dir);
 }
 
+/* Of DuckDB's message what is said before a blank line, as one line: a trace of its functions may come behind. */
+static void put_message(struct rql_strbuf *out, const char *message)
+{
+	const char *blank = strstr(message, "\n\n"), *end = blank ? blank : message + strlen(message);
+	for (; message < end; message++)
+		rql_strbuf_putc(out, *message == '\n' ? ' ' : *message);
+}
+
 void rql_side_seal(struct rql_side *side, const char *failed)
 {
 	const char *why = failed ? failed : read_identity(side->database, side->file, &side->seal);
+	struct rql_strbuf text = {0};
 	side->sealed = !why;
-	if (why && asprintf(&side->unsealed, failed ? "CHECKPOINT failed: %s" : "%s", why) < 0)
-		side->unsealed = NULL;
+	if (!why)
+		return;
+	rql_strbuf_put(&text, failed ? "CHECKPOINT failed: " : "");
+	put_message(&text, why);
+	side->unsealed = rql_strbuf_take(&text);
 }
 
 /* Their files are not kept. */

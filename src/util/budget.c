@@ -8,18 +8,24 @@
 #include <unistd.h>
 #include "util/large.h"
 
+rql_status rql_budget_exceeded(const struct rql_budget *budget, uint64_t bytes, uint64_t used, const char *what,
+                               struct rql_error *err)
+{
+	const uint64_t limit = atomic_load(&budget->limit);
+	char text[3][24];
+	return rql_error_set(err, RQL_ERROR_LIMIT,
+	                     "memory limit of %s reached: %s needs %s more, %s are in use; raise it with "
+	                     "SET rayql_memory_limit, or drop a structure",
+	                     rql_format_bytes(text[0], limit ? limit : UINT64_MAX), what, rql_format_bytes(text[1], bytes),
+	                     rql_format_bytes(text[2], used));
+}
+
 rql_status rql_budget_charge(struct rql_budget *budget, uint64_t bytes, const char *what, struct rql_error *err)
 {
 	uint64_t limit = atomic_load(&budget->limit), used = atomic_load(&budget->used), sum;
 	do {
-		if (__builtin_add_overflow(used, bytes, &sum) || (limit && sum > limit)) {
-			char text[3][24];
-			return rql_error_set(err, RQL_ERROR_LIMIT,
-			                     "memory limit of %s reached: %s needs %s more, %s are in use; raise it with "
-			                     "SET rayql_memory_limit, or drop a structure",
-			                     rql_format_bytes(text[0], limit ? limit : UINT64_MAX), what,
-			                     rql_format_bytes(text[1], bytes), rql_format_bytes(text[2], used));
-		}
+		if (__builtin_add_overflow(used, bytes, &sum) || (limit && sum > limit))
+			return rql_budget_exceeded(budget, bytes, used, what, err);
 	} while (!atomic_compare_exchange_weak(&budget->used, &used, sum));
 	if (limit && rql_large_kept() > limit - sum)
 		rql_large_give_up(limit - sum);

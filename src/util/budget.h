@@ -17,6 +17,9 @@ struct rql_budget {
  * more, 7.8 GiB are in use; raise it with SET rayql_memory_limit, or drop a structure". Nothing is allocated; blocks that
  * large.h keeps give way. */
 rql_status rql_budget_charge(struct rql_budget *budget, uint64_t bytes, const char *what, struct rql_error *err);
+/* That error, for who asks for memory in another way. used: what was found in use. */
+rql_status rql_budget_exceeded(const struct rql_budget *budget, uint64_t bytes, uint64_t used, const char *what,
+                               struct rql_error *err);
 void rql_budget_release(struct rql_budget *budget, uint64_t bytes);
 /* "512.0 MiB" into out (at least 24 bytes). */
 const char *rql_format_bytes(char *out, uint64_t bytes);

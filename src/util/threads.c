@@ -344,7 +344,8 @@ rql_status rql_pool_new(unsigned threads, struct rql_pool **out, struct rql_erro
 	if (rc) {
 		status =
 			rql_error_set(err, RQL_ERROR_MEMORY,
-		                  "cannot start thread %u of %u: %s; use fewer threads or raise the process limit (ulimit -u)",
+		                  "cannot start thread %u of %u: %s; open the database with fewer (rayql_threads), or raise the "
+		                  "process limit (ulimit -u)",
 		                  pool->started + 2, threads, strerror(rc));
 		goto error;
 	}

@@ -452,6 +452,21 @@ static void a_database_that_changes_while_it_is_closed(void **state)
 	fclose(f);
 }
 
+/* What is kept over openings is a line: DuckDB's fatal errors have several, and a trace of its functions behind them. */
+static void a_failed_checkpoint_is_said_in_a_line(void **state)
+{
+	struct rql_side side;
+	(void)state;
+	grow(file, 20000);
+	FILE *f = fopen(file, "r");
+	assert_non_null(f);
+	assert_int_equal(rql_side_open(file, fileno(f), false, &side, NULL), RQL_OK);
+	rql_side_seal(&side, "FATAL Error: it failed\nOriginal error: \"disk full\"\n\nStack Trace:\n\nduckdb::f() + 12\n");
+	assert_string_equal(side.unsealed, "CHECKPOINT failed: FATAL Error: it failed Original error: \"disk full\"");
+	rql_side_free(&side);
+	fclose(f);
+}
+
 /* DuckDB moves rows at checkpoints when whole row groups were deleted before the build. */
 static void moved_rowids_are_noticed(void **state)
 {
@@ -1002,6 +1017,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_is_not_followed, setup, teardown),
 		cmocka_unit_test_setup_teardown(moved_rowids_are_not_followed, make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(a_database_that_changes_while_it_is_closed, make_folder, remove_folder),
+		cmocka_unit_test_setup_teardown(a_failed_checkpoint_is_said_in_a_line, make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(moved_rowids_are_noticed, make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(side_files_are_used, make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(damaged_side_files_are_not, make_folder, remove_folder),
