@@ -9,8 +9,8 @@
 #include "scan_answers.h"
 #include "scan_device.h"
 
-#define CASES (SLOW ? 5u : is_long() ? 20u : 6u)
-#define ROUGH_CASES (SLOW ? 2u : is_long() ? 10u : 3u) /* of each kind of column, and most are kernels of their own */
+#define CASES (SLOW ? 5u : is_long() ? 20u : 4u)
+#define ROUGH_CASES (is_long() ? 10u : 2u) /* of each kind of column, and most are kernels of their own */
 
 static uint64_t passed; /* rows, of the last request that ran */
 static uint32_t spread; /* of the last plan */
@@ -409,7 +409,7 @@ static void test_limbs(void **state)
 {
 	(void)state;
 	memset(limbs_seen, 0, sizeof(limbs_seen));
-	for (uint64_t seed = 1; seed <= (SLOW ? 8 : 12); seed++) {
+	for (uint64_t seed = 1; seed <= (is_long() ? 12 : 8); seed++) {
 		random_state = seed * UINT64_C(0x9e3779b97f4a7c15);
 		struct table t;
 		table_make(&t, 5000);
@@ -456,7 +456,7 @@ static void test_failures(void **state)
 	static const int64_t edges[] = {INT64_MAX / 2, INT64_MAX / 2 + 1, INT64_MIN / 2, INT64_MIN / 2 - 1, 3037000499,
 	                                3037000500,    -3037000499,       -3037000500,   INT64_MIN,         7};
 	struct rql_arena *arena = need(rql_arena_new());
-	for (uint32_t e = 0; e < 10; e += SLOW ? 3 : 1)
+	for (uint32_t e = 0; e < 10; e += SLOW ? 3 : is_long() ? 1 : 2)
 		for (unsigned op = 0; op < 3; op++) {
 			int64_t values[100];
 			for (uint32_t i = 0; i < 100; i++)
@@ -770,7 +770,7 @@ static void test_narrowed_keys(void **state)
 	struct table t;
 	unsigned shared = modes[RQL_SCAN_MODE_SHARED], global = modes[RQL_SCAN_MODE_GLOBAL], tables = hashed;
 	narrow_table(&t);
-	for (unsigned i = 0; i < NARROW_CASES; i++)
+	for (unsigned i = 0; i < NARROW_CASES; i += is_long() ? 1 : 3) /* test_scan.c has all on the CPU */
 		for (unsigned form = i % NARROW_FORMS; form < NARROW_FORMS; form += is_long() ? 1 : NARROW_FORMS) {
 			struct query q;
 			narrow_query(&q, &t, &narrow_cases[i], form);

@@ -8,7 +8,7 @@
 #include "method/scan/scan_rows_query.h"
 #include "scan_device.h"
 
-#define CASES (SLOW ? 8u : is_long() ? 40u : 24u)
+#define CASES (SLOW ? 8u : is_long() ? 40u : 14u)
 
 static const struct rql_method *const method = &rql_method_scan_compute;
 static unsigned ran, refused, bounded, listed_fewer;

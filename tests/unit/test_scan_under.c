@@ -8,7 +8,7 @@
 
 extern const struct rql_method rql_method_scan_cpu;
 
-#define CASES (SLOW ? 6u : is_long() ? 30u : 8u)
+#define CASES (is_long() ? 30u : 6u)
 
 static unsigned ran[2][2], joined, grouped, shorter, refused, untested; /* ran: [GPU][exact] */
 

@@ -160,7 +160,7 @@ static rql_status get_pipeline(const struct rql_cube_unit *unit, bool pieces, co
 {
 	const struct rql_cube_compute *plan = unit->method;
 	bool last = pieces || !plan->queues;
-	uint32_t slots = unit->prepared->slot_count;
+	/* What makes no difference has one value: each set of constants is a kernel to compile. */
 	const uint32_t constants[] = {
 		RQL_CUBE_WORKGROUP,
 		(uint32_t)plan->mode,
@@ -170,10 +170,10 @@ static rql_status get_pipeline(const struct rql_cube_unit *unit, bool pieces, co
 		plan->shared_words,
 		plan->reads,
 		pieces,
-		plan->piece,
+		plan->queues ? plan->piece : 1,
 		last && unit->rows_whole,
 		plan->resolves,
-		slots <= MOST_SHARED_SLOTS ? slots : 0,
+		unit->prepared->slot_count <= MOST_SHARED_SLOTS ? MOST_SHARED_SLOTS : 0,
 	};
 	const struct rql_kernel *kernel =
 		rql_cube_has_real_sum(unit->prepared) ? &intervals_real_kernel : &intervals_kernel;

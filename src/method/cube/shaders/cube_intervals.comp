@@ -41,7 +41,7 @@ layout(constant_id = 5) const bool PIECES = false;    // second dispatch
 layout(constant_id = 6) const uint PIECE = 2048u;     // cells
 layout(constant_id = 7) const bool FINISH = true;
 layout(constant_id = 8) const bool RESOLVED = false;  // items are entries, none longer than LANES * 64 if READS
-layout(constant_id = 9) const uint SHARED_SLOTS = 0u; // the slots are fetched by the workgroup; 0: by whoever needs one
+layout(constant_id = 9) const uint SHARED_SLOTS = 0u; // room for slots, fetched by the workgroup; 0: whoever needs one does
 layout(push_constant, scalar) uniform Args { rql_cube_intervals_args args; };
 
 const uint SCALAR = 0u, SHARED = 1u, GLOBAL = 2u;
@@ -372,7 +372,7 @@ void clear_shared(rql_cube_program p)
 		shared_rows[i] = cube_template_word(p, i % p.row_words);
 	if (!RESOLVED && gl_LocalInvocationIndex < RQL_CUBE_COUNTERS)
 		shared_counters[gl_LocalInvocationIndex] = 0ul;
-	if (gl_LocalInvocationIndex < SHARED_SLOTS)
+	if (SHARED_SLOTS > 0u && gl_LocalInvocationIndex < p.slot_count)
 		shared_slots[gl_LocalInvocationIndex] = cube_slot(p, gl_LocalInvocationIndex);
 	memoryBarrierShared();
 	barrier();
