@@ -245,6 +245,7 @@ struct dt_options {
 	uint32_t indexes;      /* percent of these with sieves and indexes for look-ups */
 	const char *setup; /* see struct dt_session */
 	const char *needs; /* a unit that vulkan:0 must have; NULL: none */
+	bool sparse;       /* a third of the queries between two changes, where each is a kernel to compile */
 	bool verbose, keep_going, no_reduce;
 };
 void dt_world_run(const struct dt_options *options, uint64_t world, uint32_t job, struct dt_statistics *stats);

@@ -1,8 +1,8 @@
 /* test_differential [--queries N] [--seed S] [--world W] [--jobs J] [--threads T] [--share PERCENT] [--columns PERCENT]
- * [--indexes PERCENT] [--scans PERCENT] [--setup SQL] [--needs UNIT] [--verbose] [--keep-going] [--no-reduce]
+ * [--indexes PERCENT] [--scans PERCENT] [--setup SQL] [--needs UNIT] [--sparse] [--verbose] [--keep-going] [--no-reduce]
  * [--stress SECONDS] [--planners N] [--readers N]. --stress: threads on one database instead of worlds, four that plan
  * and four that repeat what is planned. --setup: statements that our connection begins with, such as SET rayql_unit.
- * --needs: skipped (77) where vulkan:0 lacks the unit. Exit status 0: every answer equal, and the shares of queries
+ * --sparse: a third of the queries between two changes. --needs: skipped (77) where vulkan:0 lacks the unit. Exit status 0: every answer equal, and the shares of queries
  * answered by cubes and by scans as high as they must be. */
 #include "diff.h"
 
@@ -19,7 +19,7 @@ static void usage(void)
 {
 	fputs(
 		"test_differential [--queries N] [--seed S] [--world W] [--jobs J] [--threads T] [--share PERCENT] [--columns"
-		" PERCENT] [--indexes PERCENT] [--scans PERCENT] [--setup SQL] [--needs UNIT] [--verbose] [--keep-going] [--no-reduce]\n"
+		" PERCENT] [--indexes PERCENT] [--scans PERCENT] [--setup SQL] [--needs UNIT] [--sparse] [--verbose] [--keep-going] [--no-reduce]\n"
 		"  [--stress SECONDS] [--planners N] [--readers N]\n",
 		stderr);
 	exit(2);
@@ -77,6 +77,8 @@ static void read_options(int argc, char **argv, struct dt_options *o)
 			o->setup = argv[++i];
 		else if (!strcmp(argv[i], "--needs") && i + 1 < argc)
 			o->needs = argv[++i];
+		else if (!strcmp(argv[i], "--sparse"))
+			o->sparse = true;
 		else if (!strcmp(argv[i], "--verbose"))
 			o->verbose = true;
 		else if (!strcmp(argv[i], "--keep-going"))

@@ -651,6 +651,7 @@ static void run_pages(struct world *w)
 
 static void run_queries(struct world *w, uint32_t count)
 {
+	count = w->options->sparse ? (count + 2) / 3 : count;
 	for (uint32_t i = 0; i < count && (!w->failed || w->options->keep_going); i++)
 		run_query(w);
 }

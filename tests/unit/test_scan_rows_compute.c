@@ -8,7 +8,9 @@
 #include "method/scan/scan_rows_query.h"
 #include "scan_device.h"
 
-#define CASES (SLOW ? 8u : is_long() ? 40u : 14u)
+/* A table of each size, and one whose requests are bounded and listed. */
+static const uint64_t seeds[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 24};
+#define CASES (SLOW ? 8u : is_long() ? 40u : sizeof seeds / sizeof *seeds)
 
 static const struct rql_method *const method = &rql_method_scan_compute;
 static unsigned ran, refused, bounded, listed_fewer;
@@ -99,11 +101,12 @@ static void test_random(void **state)
 {
 	(void)state;
 	static const uint32_t sizes[] = {0, 1, 65, 1000, 4096, 4097, 9000, 20000, 40000};
-	for (uint64_t seed = 1; seed <= CASES; seed++) {
+	for (uint64_t i = 0; i < CASES; i++) {
+		uint64_t seed = is_long() ? i + 1 : seeds[i];
 		random_state = seed * UINT64_C(0x9e3779b97f4a7c15) + 11;
 		struct table t;
 		table_make(&t, sizes[seed % 9]);
-		for (unsigned i = 0; i < 4; i++) {
+		for (unsigned k = 0; k < 4; k++) {
 			struct choice c;
 			choice_make(&c, &t);
 			compare_choice(&c, &t);
