@@ -49,7 +49,8 @@ if(wanted)
 	# The units of a GPU, on whatever is vulkan:0 (lavapipe in CI): software is slow, so the worlds are few. The share of
 	# cubes is lower: what a method of the unit cannot serve is DuckDB's. Scans are no ray tracing.
 	if(NOT RAYQL_SANITIZE MATCHES "thread")
-		# Each statement of a scan is a pipeline to compile: one world with a third of its queries, which ASan has, too, and one with ROWS (toy_compute).
+		# Each statement of a scan is a pipeline to compile: worlds with a third of their queries. ASan has them, too, and
+		# toy_compute has some with ROWS.
 		rql_add_test(differential.compute COMMAND test_differential --queries 100 --seed 4 --jobs 1 --sparse --share 50
 			--indexes 100 --needs compute --setup "SET rayql_device = 'vulkan:0'; SET rayql_unit = 'compute'"
 			LABELS differential vulkan narrow plain slow TIMEOUT 600)

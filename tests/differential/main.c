@@ -1,9 +1,9 @@
 /* test_differential [--queries N] [--seed S] [--world W] [--jobs J] [--threads T] [--share PERCENT] [--columns PERCENT]
- * [--indexes PERCENT] [--scans PERCENT] [--setup SQL] [--needs UNIT] [--sparse] [--verbose] [--keep-going] [--no-reduce]
- * [--stress SECONDS] [--planners N] [--readers N]. --stress: threads on one database instead of worlds, four that plan
- * and four that repeat what is planned. --setup: statements that our connection begins with, such as SET rayql_unit.
- * --sparse: a third of the queries between two changes. --needs: skipped (77) where vulkan:0 lacks the unit. Exit status 0: every answer equal, and the shares of queries
- * answered by cubes and by scans as high as they must be. */
+ * [--indexes PERCENT] [--scans PERCENT] [--setup SQL] [--needs UNIT] [--sparse] [--verbose] [--keep-going]
+ * [--no-reduce] [--stress SECONDS] [--planners N] [--readers N]. --stress: threads on one database instead of worlds,
+ * four that plan and four that repeat what is planned. --setup: statements that our connection begins with, such as SET
+ * rayql_unit. --sparse: a third of the queries between two changes. --needs: skipped (77) where vulkan:0 lacks the unit.
+ * Exit status 0: every answer equal, and the shares of queries answered by cubes and by scans as high as they must be. */
 #include "diff.h"
 
 #include <signal.h>
@@ -19,8 +19,8 @@ static void usage(void)
 {
 	fputs(
 		"test_differential [--queries N] [--seed S] [--world W] [--jobs J] [--threads T] [--share PERCENT] [--columns"
-		" PERCENT] [--indexes PERCENT] [--scans PERCENT] [--setup SQL] [--needs UNIT] [--sparse] [--verbose] [--keep-going] [--no-reduce]\n"
-		"  [--stress SECONDS] [--planners N] [--readers N]\n",
+		" PERCENT] [--indexes PERCENT] [--scans PERCENT] [--setup SQL] [--needs UNIT] [--sparse] [--verbose] [--keep-going]\n"
+		"  [--no-reduce] [--stress SECONDS] [--planners N] [--readers N]\n",
 		stderr);
 	exit(2);
 }
