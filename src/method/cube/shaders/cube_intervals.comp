@@ -41,7 +41,7 @@ layout(constant_id = 5) const bool PIECES = false;    // second dispatch
 layout(constant_id = 6) const uint PIECE = 2048u;     // cells
 layout(constant_id = 7) const bool FINISH = true;
 layout(constant_id = 8) const bool RESOLVED = false;  // items are entries, none longer than LANES * 64 if READS
-layout(constant_id = 9) const uint SHARED_SLOTS = 0u; // room for slots, fetched by the workgroup; 0: whoever needs one does
+layout(constant_id = 9) const uint SHARED_SLOTS = 0u; // room for slots that a workgroup fetches, or 0
 layout(push_constant, scalar) uniform Args { rql_cube_intervals_args args; };
 
 const uint SCALAR = 0u, SHARED = 1u, GLOBAL = 2u;
