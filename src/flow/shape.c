@@ -341,8 +341,8 @@ static void count_run(const struct rql_leaf *leaf, const struct rql_port *answer
 	stats->bytes_uploaded += answer->bytes_uploaded;
 	stats->runs += answer->runs;
 	stats->groups += answer->group_count;
-	stats->rays += answer->rays;
-	stats->hits += answer->hits;
+	stats->rays += answer->rays + answer->selected.rays;
+	stats->hits += answer->hits + answer->selected.hits;
 	rql_selected_add(&stats->selected, &answer->selected);
 	stats->device_ns += answer->device_ns;
 	rql_drawn_add(&stats->drawn, &answer->drawn);

@@ -63,6 +63,12 @@ static void conditions(void **state)
 	looked_up(s.con, "SELECT count(*), sum(id) FROM t WHERE k < 900 AND b > 0");
 	/* A value that the index does not have. */
 	same(s.con, "SELECT count(*), sum(id) FROM t WHERE k IS NULL");
+	/* A timed run counts what its rays met: of unique keys each row once. */
+	run(s.con, "SET rayql_device_timing = on");
+	run(s.con, "SELECT count(*), sum(id) FROM t WHERE k BETWEEN 90 AND 2000");
+	expect(s.con, "SELECT unit, rays > 0, hits = (SELECT count(*) FROM t WHERE k BETWEEN 90 AND 2000) FROM rayql_last_query()",
+	       NULL, "compute|true|true\n");
+	run(s.con, "RESET rayql_device_timing");
 	assert_false(by_rays(s.con, "SELECT count(*), sum(id) FROM t WHERE k IS NULL"));
 	run(s.con, "SET rayql_enable_index = off");
 	assert_false(by_rays(s.con, "SELECT count(*), sum(id) FROM t WHERE k = 300"));

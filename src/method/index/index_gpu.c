@@ -8,6 +8,7 @@
 #include "method/index/index_kernels.h"
 #include "method/method.h"
 #include "method/rows.h"
+#include "primitive/rt/rx.h"
 
 #include "shaders/method/index/index_probes.comp.h"
 
@@ -343,7 +344,7 @@ static struct rql_index_probes_args probes_of(const struct rql_index_gpu *gpu, c
 
 /* Points, each from itself to itself, or ranges; rows without one are empty ranges. */
 static rql_status record_keys(const struct rql_index_gpu *gpu, const struct context *x, uint32_t s,
-                              struct rql_commands *commands, struct rql_error *err)
+                              const struct rql_index_found *to, struct rql_commands *commands, struct rql_error *err)
 {
 	const uint32_t threads = RQL_INDEX_THREADS;
 	const struct rql_use uses[] = {
@@ -359,7 +360,7 @@ static rql_status record_keys(const struct rql_index_gpu *gpu, const struct cont
 	const struct rql_index_batch batch = {.lows = {x->probes, 0},
 	                                      .highs = {x->probes, x->in.room * PROBE_BYTES / 2},
 	                                      .count = x->in.room};
-	return gpu->ops->record(gpu, s, &batch, &x->found, commands, err);
+	return gpu->ops->record(gpu, s, &batch, to, commands, err);
 }
 
 double rql_index_gpu_probes_ns(const struct rql_index_gpu *gpu)
@@ -385,24 +386,68 @@ uint64_t rql_index_gpu_keys_bytes(const struct rql_index_gpu *gpu)
 }
 
 /* ---- the recording ---- */
+/* counts: where each segment's state is to say what was met; NULL: nobody asks. */
+static rql_status record_segments(const struct rql_index_gpu *gpu, const struct context *x, struct rql_buffer *counts,
+                                  struct rql_commands *commands, struct rql_error *err)
+{
+	rql_record_fill(commands, x->found.rows, 0, rql_index_gpu_rows_bytes(gpu), 0);
+	for (uint32_t s = 0; s < gpu->snapshot->segment_count; s++) {
+		const struct rql_index_found counted = {x->found.rows, counts, s * gpu->state_bytes, true};
+		const struct rql_index_found *to = counts ? &counted : &x->found;
+		if (gpu->keys.in.from.method) {
+			RQL_TRY(record_keys(gpu, x, s, to, commands, err));
+			continue;
+		}
+		const struct rql_index_batch batch = probes_in(gpu, x, s);
+		if (batch.count)
+			RQL_TRY(gpu->ops->record(gpu, s, &batch, to, commands, err));
+	}
+	return RQL_OK;
+}
+
 static rql_status record(struct rql_stage *stage, struct rql_stage_context *base, struct rql_commands *commands,
                          struct rql_error *err)
 {
 	const struct rql_index_gpu *gpu = gpu_of(stage);
 	const struct context *x = (const struct context *)base;
-	if (x->list_room)
-		return record_lists(gpu, x, commands, err);
-	rql_record_fill(commands, x->found.rows, 0, rql_index_gpu_rows_bytes(gpu), 0);
-	for (uint32_t s = 0; s < gpu->snapshot->segment_count; s++) {
-		if (gpu->keys.in.from.method) {
-			RQL_TRY(record_keys(gpu, x, s, commands, err));
-			continue;
-		}
-		const struct rql_index_batch batch = probes_in(gpu, x, s);
-		if (batch.count)
-			RQL_TRY(gpu->ops->record(gpu, s, &batch, &x->found, commands, err));
+	return x->list_room ? record_lists(gpu, x, commands, err) : record_segments(gpu, x, NULL, commands, err);
+}
+
+/* ---- counting ---- */
+/* The look-ups once more. */
+static rql_status run_counting(const struct rql_index_gpu *gpu, const struct context *x, struct rql_buffer *counts,
+                               uint64_t *met, struct rql_error *err)
+{
+	struct rql_commands *commands;
+	RQL_TRY(rql_commands_new(gpu->stage.device, 0, &commands, err));
+	rql_record_fill(commands, counts, 0, counts->bytes, 0);
+	RQL_TRY(rql_commands_finish(commands, record_segments(gpu, x, counts, commands, err), NULL, NULL, err));
+	return rql_buffer_download(counts, 0, met, counts->bytes, err);
+}
+
+static rql_status count(struct rql_stage *stage, struct rql_stage_context *base, struct rql_port *port,
+                        struct rql_error *err)
+{
+	const struct rql_index_gpu *gpu = gpu_of(stage);
+	const uint32_t segments = gpu->snapshot->segment_count;
+	const uint64_t bytes = segments * gpu->state_bytes, words = gpu->state_bytes / sizeof(uint64_t);
+	struct rql_buffer *counts = NULL;
+	if (!bytes)
+		return RQL_OK;
+	uint64_t *met = malloc(bytes);
+	if (!met)
+		return rql_error_memory(err, bytes, "what look-ups met");
+	rql_status status = rql_stage_buffer_new(stage->device, bytes, RQL_MEMORY_DEVICE, "what look-ups met", &counts, err);
+	if (status == RQL_OK)
+		status = run_counting(gpu, (const struct context *)base, counts, met, err);
+	rql_stage_buffer_free(counts);
+	for (uint32_t s = 0; s < segments && status == RQL_OK; s++) {
+		const struct rql_selected selected = {.rays = met[s * words + RQL_RX_STATE_RAYS],
+		                                      .hits = met[s * words + RQL_RX_STATE_HITS]};
+		rql_selected_add(&port->selected, &selected);
 	}
-	return RQL_OK;
+	free(met);
+	return status;
 }
 
 /* The recording reads them in the host's memory: a look-up's few bytes are no upload. */
@@ -438,6 +483,7 @@ static const struct rql_stage_ops stage_ops = {.place = place,
                                                .open = open_context,
                                                .close = close_context,
                                                .record = record,
+                                               .count = count,
                                                .write_points = write_points,
                                                .rows = give_rows,
                                                .list_rows = list_rows,

@@ -21,7 +21,9 @@ struct rql_index_batch {
 /* Where a run writes. */
 struct rql_index_found {
 	struct rql_buffer *rows;  /* bits, by block of the snapshot */
-	struct rql_buffer *state; /* of `state_bytes`; NULL where there are none */
+	struct rql_buffer *state; /* NULL where there is none: `state_bytes` of it from state_at on */
+	uint64_t state_at;
+	bool counted; /* the state is to say how many rays were launched, and what they met */
 };
 struct rql_index_gpu_ops {
 	/* A reference. */
@@ -46,7 +48,7 @@ struct rql_index_gpu {
 	struct rql_stage stage; /* first */
 	const struct rql_index_gpu_ops *ops;
 	const struct rql_store_snapshot *snapshot; /* the method's */
-	uint64_t state_bytes;
+	uint64_t state_bytes; /* of a look-up by rays: RQL_RX_STATE_WORDS; else 0 */
 	struct rql_index_keys keys; /* in.from.method NULL: probe() has them */
 	uint32_t look_ups; /* in each segment; set before the stage runs */
 	bool points;       /* other values may be looked up than the request's: each context has probes, which runs write */

@@ -90,10 +90,12 @@ struct rql_rx_lookup {
 	uint64_t capacity;
 	/* ALL, instead of all that: the bit of each row that is hit is set; others stay. From a multiple of 4 bytes on. */
 	struct rql_span bits;
-	struct rql_span state; /* uint64_t[RQL_RX_STATE_WORDS]: [0] refused; [1] rays, [2] hits with `tally` */
+	struct rql_span state; /* uint64_t[RQL_RX_STATE_WORDS]: [0] refused; with `tally` [RQL_RX_STATE_RAYS] and [.._HITS] */
 	bool tally;            /* slow: an atomic addition or two a probe */
 };
 #define RQL_RX_STATE_WORDS 5u
+#define RQL_RX_STATE_RAYS 1u
+#define RQL_RX_STATE_HITS 2u
 /* Clears the state first. */
 rql_status rql_record_rx(struct rql_commands *c, const struct rql_rx_lookup *lookup,
                          struct rql_error *err) RQL_MUST_CHECK;

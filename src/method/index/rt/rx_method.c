@@ -135,14 +135,15 @@ static rql_status record(const struct rql_index_gpu *gpu, uint32_t s, const stru
 {
 	const struct rql_rx_placed *placed = placed_of(gpu, s);
 	const struct rql_span bits = {to->rows, gpu->snapshot->segments[s].first_block * RQL_STORE_BLOCK / 8};
-	const struct rql_span state = {to->state, 0};
+	const struct rql_span state = {to->state, to->state_at};
 	if (placed->cgrx) {
 		const struct rql_cgrx_lookup l = {.cgrx = placed->cgrx, .count = batch->count, .points = batch->lows,
-		                                  .ends = batch->highs, .bits = bits, .state = state};
+		                                  .ends = batch->highs, .bits = bits, .state = state, .tally = to->counted};
 		return rql_record_cgrx(commands, &l, err);
 	}
 	const struct rql_rx_lookup l = {.rx = placed->rx, .form = RQL_KEY_OFFSET, .count = batch->count,
-	                                .points = batch->lows, .ends = batch->highs, .bits = bits, .state = state};
+	                                .points = batch->lows, .ends = batch->highs, .bits = bits, .state = state,
+	                                .tally = to->counted};
 	return rql_record_rx(commands, &l, err);
 }
 
