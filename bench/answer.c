@@ -1,3 +1,4 @@
+/* Answers fetched as texts, compared row by row, and where they differ judged by whether both may take those places. */
 #include "answer.h"
 
 #include <math.h>

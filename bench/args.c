@@ -1,3 +1,4 @@
+/* Reading the options of a subcommand, and saying what is wrong with them. */
 #include "args.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Statements run over the public API: timed, their rows visited, or written as JSON. */
 #include "client.h"
 
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* rayql bench ssb-flat at one scale: views built, rivals and DuckDB asked, queries timed and checked on each unit. */
 #include "flat.h"
 
 #include <stdarg.h>

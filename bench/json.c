@@ -1,3 +1,4 @@
+/* Members of JSON objects, and a text written to a file. */
 #include "json.h"
 
 #include <errno.h>

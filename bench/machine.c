@@ -1,3 +1,4 @@
+/* The name of the CPU, the memory, and the bandwidth with which all threads read it. */
 #include "machine.h"
 
 #include <stdatomic.h>

@@ -1,3 +1,4 @@
+/* Lists of scales and of roll-ups, and the folder where databases are kept. */
 #include "options.h"
 
 #include <stdio.h>

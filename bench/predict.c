@@ -1,3 +1,4 @@
+/* Cards as their vendor describes them, and a query's time on each computed from that. */
 #include "predict.h"
 
 #include <math.h>

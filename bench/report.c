@@ -1,3 +1,4 @@
+/* What `rayql bench ssb` measured, as tables for people. */
 #include "report.h"
 
 #include <string.h>

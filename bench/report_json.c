@@ -1,3 +1,4 @@
+/* What `rayql bench ssb` measured, as JSON for programs. */
 #include "json.h"
 #include "report.h"
 

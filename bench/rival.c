@@ -1,3 +1,4 @@
+/* The rivals' scans: requests described for their kernels, variants tried, the fastest kept. */
 #include "rival.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* The rivals' columns: made by the generator in slices, encoded, uploaded. */
 #include "rival_data.h"
 
 #include <stdlib.h>

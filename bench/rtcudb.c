@@ -1,3 +1,4 @@
+/* The paper's figures: which measurements each needs, what they say together, as tables and as JSON. */
 #include "rtcudb.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* The benchmark's tables, made slice by slice with progress: into a database, or into the parts of Parquet files. */
 #include "ssb_data.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* The texts of the 13 queries in both forms, and of the views. */
 #include "ssb_queries.h"
 
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* `rayql bench ssb` at one scale: data loaded, views built, queries timed in RayQL and in DuckDB and compared. */
 #include "ssb_run.h"
 
 #include <errno.h>

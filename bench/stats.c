@@ -1,3 +1,4 @@
+/* Medians, minima and geometric means. */
 #include "stats.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* The suites by name, the queries of the small ones, and the Star Schema Benchmark's in this form. */
 #include "suite.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* Making or loading the tables of a suite: by RayQL's generators, by SQL, or from Parquet files. */
 #include "suite_data.h"
 
 #include <math.h>

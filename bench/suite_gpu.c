@@ -1,3 +1,4 @@
+/* The GPU of `rayql bench scan`: opened, its floors measured, its rivals run and compared with DuckDB. */
 #include "suite_gpu.h"
 
 #include <stdlib.h>

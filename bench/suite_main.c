@@ -1,3 +1,4 @@
+/* rayql bench scan: options and the order of things. */
 #include "suite_main.h"
 
 #include <stdio.h>

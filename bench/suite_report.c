@@ -1,3 +1,4 @@
+/* The table and the JSON of `rayql bench scan`. */
 #include "suite_report.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* `rayql bench scan` at one size: indexes built, queries timed on each unit and in DuckDB, answers compared. */
 #include "suite_run.h"
 
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* Widths of characters and of what is drawn as one: UTF-8 decoded, looked up in tables of ranges, and put together. */
 #include "width.h"
 
 #include <stdbool.h>

@@ -1,3 +1,4 @@
+/* Errors as the public API gives them: their status, their message, their end; and the versions of RayQL and DuckDB. */
 #include "api/api_internal.h"
 #include <stdlib.h>
 #include <string.h>

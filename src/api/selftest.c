@@ -1,3 +1,4 @@
+/* rayql_selftest: the conformance suite (src/selftest) on the devices that were asked for, told line by line. */
 #include "api/api_internal.h"
 
 #include <stdio.h>

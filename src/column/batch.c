@@ -1,3 +1,4 @@
+/* Making batches, putting NULLs and strings into them, copying columns. */
 #include "column/batch.h"
 
 static void batch_release(struct rql_batch *batch)

@@ -1,3 +1,4 @@
+/* Running a build's chunks on its threads, telling its watcher how far it is, and asking whether to stop. */
 #include "column/crew.h"
 
 void rql_crew_run(const struct rql_crew *crew, uint64_t count, rql_chunk_fn *fn, void *state)

@@ -1,3 +1,4 @@
+/* Types: their names and sizes, their texts, comparing and copying them. */
 #include "column/type.h"
 
 #include <string.h>

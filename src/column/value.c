@@ -1,3 +1,4 @@
+/* Values read from columns and written to them, and compared in the order of the host. */
 #include "column/value.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* The list of devices: the CPU at once, GPUs when they are first asked for, found by id, UUID or PCI address. */
 #include "device/device_internal.h"
 #include "device/placement.h"
 

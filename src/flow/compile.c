@@ -1,3 +1,4 @@
+/* The compiler of expressions: each node becomes a value's number in the program, or is refused with a reason. */
 #include "flow/compile.h"
 #include "host/host.h"
 

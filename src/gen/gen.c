@@ -1,3 +1,4 @@
+/* The table functions of generated data: their arguments, and which rows each thread makes. */
 #include "gen/gen.h"
 
 #include <stdatomic.h>

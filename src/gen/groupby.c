@@ -1,3 +1,4 @@
+/* Rows of db-benchmark's table for questions about grouping. */
 #include "gen/groupby.h"
 
 #include "gen/random.h"

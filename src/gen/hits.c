@@ -1,3 +1,4 @@
+/* The columns of `hits`: how each is written from the rows that hits_row.c makes. */
 #include "gen/hits.h"
 
 #include "gen/hits_row.h"

@@ -1,3 +1,4 @@
+/* One row of `hits`: who visits which page when, drawn from hashes of its number. */
 #include "gen/hits_row.h"
 
 enum stream { VISIT = 1, USER, HIT };

@@ -1,3 +1,4 @@
+/* The words of `hits`, and URLs, titles and search phrases made from them. */
 #include "gen/hits_text.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* The benchmark's tables: their columns and sizes, and filling batches with rows of ssb_row.c. */
 #include "gen/ssb.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* Rows as numbers: dimensions are dealt like cards, and every order draws its lines. */
 #include "gen/ssb_row.h"
 
 #include "gen/random.h"

@@ -1,3 +1,4 @@
+/* The lists of words, the texts of attributes, and the benchmark's calendar. */
 #include "gen/ssb_text.h"
 
 static const char *const regions[] = {"AFRICA", "AMERICA", "ASIA", "EUROPE", "MIDDLE EAST"};

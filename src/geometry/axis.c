@@ -1,3 +1,4 @@
+/* Coordinates of integer keys, and the ends of their rays, as axis.h defines them. */
 #include "geometry/axis.h"
 
 static uint32_t bits_of(uint32_t size)

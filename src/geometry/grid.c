@@ -1,3 +1,4 @@
+/* The paper's grid: how long legs are, which rays a query has, and where each of them goes. */
 #include "geometry/grid.h"
 
 struct rql_grid_axis rql_grid_axis_of(uint32_t size, uint32_t leg)

@@ -1,3 +1,4 @@
+/* Schemas and batches as Arrow's structs, made by DuckDB. */
 #include "host/host_internal.h"
 
 #include <stdlib.h>

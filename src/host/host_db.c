@@ -1,3 +1,4 @@
+/* Databases and connections of DuckDB: opened or adopted, lent, interrupted, closed. */
 #include "host/host_internal.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* DuckDB's errors as RayQL's, and RayQL's carried through DuckDB's callbacks without losing their status. */
 #include "host/host_internal.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* Results of statements: the types and names of their columns, their rows batch by batch. */
 #include "host/host_internal.h"
 
 #include <stdlib.h>

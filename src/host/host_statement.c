@@ -1,3 +1,4 @@
+/* Statements: cut from a text, prepared, classified by what they do, bound to values, executed. */
 #include "host/host_internal.h"
 
 #include <stdlib.h>

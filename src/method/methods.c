@@ -1,3 +1,4 @@
+/* The methods that are compiled in: one line each. */
 #include "method/method.h"
 
 /* The vtables of the families; their own headers are not for this folder. */

@@ -1,3 +1,4 @@
+/* Looking for leaves: which structures and methods could answer a node, the cheapest of them, and why others cannot. */
 #include "plan/leaf.h"
 
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* Making a plan: what it reads, the leaves that cover it, whether they beat the host's price, and how long it lives. */
 #include "plan/plan.h"
 
 #include <stdio.h>

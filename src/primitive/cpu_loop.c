@@ -1,3 +1,4 @@
+/* How a loop on the CPU is cut into chunks for its threads. */
 #include "primitive/primitive_internal.h"
 
 struct rql_cpu_chunks rql_cpu_chunks(const struct rql_device *cpu, uint64_t count)

@@ -1,3 +1,4 @@
+/* Chunks of memory, which grow up to a limit, and the strings that are made in them. */
 #include "util/arena.h"
 
 #include <stdarg.h>

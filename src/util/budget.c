@@ -1,3 +1,4 @@
+/* Charging and releasing, amounts of memory as text and back, and the machine's memory. */
 #include "util/budget.h"
 
 #include <math.h>

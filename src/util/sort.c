@@ -1,3 +1,4 @@
+/* A merge sort of items by an order, and a radix sort of words. */
 #include "util/sort.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Setting, moving and clearing errors, and the names of statuses. */
 #include "util/status.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* Growing strings: text appended plainly, by a format, or quoted as SQL. */
 #include "util/strbuf.h"
 
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* Random numbers, an arena, and texts that grow: what all files of this test use. */
 #include "diff.h"
 
 #include <stdio.h>

@@ -1,3 +1,5 @@
+/* Making a block of a plan: inner joins are flattened to tables and conditions, all other joins become sides, and an
+ * aggregate or a projection above them its outputs. */
 #include "bind/block/block.h"
 
 static bool is_key_type(struct rql_type type)

@@ -1,3 +1,5 @@
+/* Making the definition of a cube of a view's query: classes of equal columns, dimensions, measures, and the SQL of its
+ * input. */
 #include "bind/block/definition.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* The host's price of a block: steps of expressions, columns read, joins, groups, each with a measured constant. */
 #include "bind/block/price_host.h"
 
 #include <math.h>

@@ -1,3 +1,5 @@
+/* Functions that are not the same at every run: DuckDB's own list, read once, and what it leaves out. Relations
+ * that can be computed again with the same rows. */
 #include "bind/normal/stability.h"
 
 #include <pthread.h>

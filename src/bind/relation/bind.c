@@ -1,3 +1,5 @@
+/* Predicates over dimensions become disjoint boxes, each of one set of codes a dimension. Group keys become
+ * codes and values. */
 #include "bind/relation/bind.h"
 
 #include <stdlib.h>

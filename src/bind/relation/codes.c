@@ -1,3 +1,5 @@
+/* Which codes of a dictionary a condition selects: by binary search where it compares, else by evaluating it over the
+ * entries, on the CPU's threads, on a GPU or by the host. */
 #include "bind/relation/codes.h"
 
 #include <math.h>

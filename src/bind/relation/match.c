@@ -1,3 +1,5 @@
+/* Matching a block with a definition: its tables are mapped to the definition's, whose conditions it must imply, and
+ * its other expressions are brought over the definition's dimensions. */
 #include "bind/relation/match.h"
 
 #include <string.h>

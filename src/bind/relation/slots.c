@@ -1,3 +1,4 @@
+/* Slots of a block's aggregates over a cube: from sums, counts and extremes of measures, or from dimensions' codes. */
 #include "bind/relation/slots.h"
 
 #include <string.h>

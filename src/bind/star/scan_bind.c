@@ -1,3 +1,5 @@
+/* Binding a star to a store: programs and their inputs, maps to join with, aggregates and their slots. scan_keys.c has
+ * the group keys, scan_tests.c the conditions. */
 #include "bind/star/scan_bind.h"
 
 #include <string.h>

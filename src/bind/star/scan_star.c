@@ -1,3 +1,5 @@
+/* Making a star of a block: tables go to subtrees by the columns that they equal, and conditions to the subtree that
+ * they read, or to the scan. */
 #include "bind/star/scan_star.h"
 
 #include <string.h>
