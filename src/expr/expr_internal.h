@@ -44,7 +44,8 @@ static inline struct rql_type rql_step_unpack_to(uint32_t packed)
 }
 
 /* ---- execution ---- */
-struct rql_slot {
+/* Where the values of a register (struct rql_reg) lie while a program runs. */
+struct rql_reg_slot {
 	void *data;            /* of inputs: the caller's, never written */
 	const uint64_t *valid; /* NULL: no NULLs */
 	uint64_t *own_valid;   /* RQL_VECTOR_WORDS, of step registers */
@@ -54,7 +55,7 @@ struct rql_slot {
 struct rql_exec {
 	uint32_t words; /* of 64 rows, that are computed */
 	const struct rql_program *program;
-	struct rql_slot *slots;
+	struct rql_reg_slot *slots;
 };
 
 /* true: a row (perhaps a dead, masked or NULL one) may have failed or become NULL: rql_step_judge looks at each. */

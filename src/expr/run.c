@@ -77,7 +77,7 @@ static void place_registers(struct rql_program_state *state)
 	uint8_t *at = state->memory;
 	for (uint32_t i = 0; i < p->reg_count; i++) {
 		const struct rql_reg *reg = &p->regs[i];
-		struct rql_slot *slot = &state->exec.slots[i];
+		struct rql_reg_slot *slot = &state->exec.slots[i];
 		if (reg->role == RQL_REG_INPUT)
 			continue;
 		slot->data = at;
@@ -141,7 +141,7 @@ static void set_rows(struct rql_program_state *state, uint32_t rows, const uint6
 /* dst is NULL where an operand is. */
 static void strict_nulls(struct rql_exec *x, const struct rql_step *s)
 {
-	struct rql_slot *dst = &x->slots[s->dst];
+	struct rql_reg_slot *dst = &x->slots[s->dst];
 	const uint64_t *a = x->slots[s->a].valid, *b = s->b == RQL_REG_NONE ? NULL : x->slots[s->b].valid;
 	if (a && b) {
 		for (uint32_t w = 0; w < x->words; w++)
@@ -188,13 +188,13 @@ rql_status rql_program_run(struct rql_program_state *state, const struct rql_lan
 	x->words = (rows + 63) / 64;
 	set_rows(state, rows, live);
 	for (uint32_t i = 0; i < p->input_count; i++) {
-		struct rql_slot *slot = &x->slots[p->inputs[i].reg];
+		struct rql_reg_slot *slot = &x->slots[p->inputs[i].reg];
 		slot->data = (void *)(uintptr_t)inputs[i].data; /* never written: verify keeps steps off inputs */
 		slot->valid = inputs[i].valid;
 	}
 	for (uint32_t i = 0; i < p->step_count; i++) {
 		const struct rql_step *s = &p->steps[i];
-		struct rql_slot *dst = &x->slots[s->dst];
+		struct rql_reg_slot *dst = &x->slots[s->dst];
 		if (skipped(state, s)) {
 			dst->valid = NULL;
 			if (rql_step_infos[s->op].boolean)
@@ -213,7 +213,7 @@ rql_status rql_program_run(struct rql_program_state *state, const struct rql_lan
 
 struct rql_lanes rql_program_result(const struct rql_program_state *state, uint32_t r)
 {
-	const struct rql_slot *slot = &state->exec.slots[state->exec.program->results[r].reg];
+	const struct rql_reg_slot *slot = &state->exec.slots[state->exec.program->results[r].reg];
 	return (struct rql_lanes){slot->data, slot->valid};
 }
 

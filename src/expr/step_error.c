@@ -239,7 +239,7 @@ static rql_status raise(const struct rql_exec *x, const struct rql_step *s, uint
 /* ---- rows ---- */
 static void make_null(struct rql_exec *x, uint16_t reg, uint32_t row)
 {
-	struct rql_slot *slot = &x->slots[reg];
+	struct rql_reg_slot *slot = &x->slots[reg];
 	if (slot->valid != slot->own_valid) {
 		for (uint32_t w = 0; w < x->words; w++)
 			slot->own_valid[w] = slot->valid ? slot->valid[w] : ~UINT64_C(0);
