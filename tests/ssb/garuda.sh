@@ -1,6 +1,7 @@
 #!/bin/sh
 # garuda.sh RAYQL FOLDER: rayql bench garuda on vulkan:0 at small sizes: all answers right, valid JSON. 77: there is no
 # such device, or it cannot draw.
+set -e
 rayql=$1 folder=$2
 mkdir -p "$folder"
 units="SELECT count(*) FROM rayql_devices() WHERE device = 'vulkan:0' AND units LIKE '%raster%'"
