@@ -33,26 +33,30 @@ static const char help[] =
 	"  --help              this text\n";
 
 static const struct shape {
-	int figure, also; /* figures that have it; 0: no second one */
+	uint32_t figure, also; /* figures that have it; 0: no second one */
 	const char *name;
 	uint32_t log2_ratio; /* probe rows a build row */
 	uint32_t log2_dups;  /* of a key in the build side */
-	bool zipf, swapped;  /* swapped: the stack is built on the probe side */
+	uint32_t zipf;       /* of the probe side, twice the exponent: 0 (uniform), 1 or 2 */
+	bool self;           /* a self-join of keys with Zipf 0.5: both sides have the same rows */
+	bool swapped;        /* the stack is built on the probe side */
 } shapes[] = {
-	{8, 9, "unique keys", 0, 0, false, false},
-	{8, 9, "JO1's shape (1:8)", 3, 0, false, false},
-	{8, 9, "JO2's shape (1:32)", 5, 0, false, false},
-	{8, 9, "JO3's shape (1:8, 4 a key)", 3, 2, false, false},
-	{8, 9, "JO4's shape (1:4)", 2, 0, false, false},
-	{10, 0, "100 % come out", 0, 0, false, false},
-	{10, 0, "200 % come out", 0, 1, false, false},
-	{10, 0, "400 % come out", 0, 2, false, false},
-	{10, 0, "800 % come out", 0, 3, false, false},
-	{10, 0, "1600 % come out", 0, 4, false, false},
-	{10, 0, "Zipf 1.0 on the probe side", 0, 0, true, false},
-	{10, 0, "128 a key, more than layers", 3, 7, false, false},
-	{11, 0, "JO3's shape, built on the small side", 3, 2, false, false},
-	{11, 0, "JO3's shape, built on the large side", 3, 2, false, true},
+	{8, 9, "unique keys", .log2_ratio = 0},
+	{8, 9, "JO1's shape (1:8)", .log2_ratio = 3},
+	{8, 9, "JO2's shape (1:32)", .log2_ratio = 5},
+	{8, 9, "JO3's shape (1:8, 4 a key)", .log2_ratio = 3, .log2_dups = 2},
+	{8, 9, "JO4's shape (1:4)", .log2_ratio = 2},
+	{10, 0, "100 % come out", .log2_dups = 0},
+	{10, 0, "200 % come out", .log2_dups = 1},
+	{10, 0, "400 % come out", .log2_dups = 2},
+	{10, 0, "800 % come out", .log2_dups = 3},
+	{10, 0, "1600 % come out", .log2_dups = 4},
+	{10, 0, "Zipf 0.5 on the probe side", .zipf = 1},
+	{10, 0, "Zipf 1.0 on the probe side", .zipf = 2},
+	{10, 0, "Zipf 0.5 on both sides, a self-join", .self = true},
+	{10, 0, "128 a key, more than layers", .log2_ratio = 3, .log2_dups = 7},
+	{11, 0, "JO3's shape, built on the small side", .log2_ratio = 3, .log2_dups = 2},
+	{11, 0, "JO3's shape, built on the large side", .log2_ratio = 3, .log2_dups = 2, .swapped = true},
 };
 
 #define LAYERS 12u
@@ -86,12 +90,13 @@ static rql_status make_keys(struct rql_relation_bench *b, const struct shape *s,
 	                                       .log2_build = log2_build,
 	                                       .log2_distinct = log2_build - s->log2_dups,
 	                                       .log2_range = log2_build - s->log2_dups,
-	                                       .zipf = s->zipf};
+	                                       .zipf = s->zipf,
+	                                       .flags = s->self ? RQL_BENCH_ZIPF_BUILD : 0};
 	for (int side = 0; side < 2; side++) {
 		args.rows = UINT64_C(1) << (side ? log2_probe : log2_build);
 		RQL_TRY(rql_relation_buffer(b, args.rows * 4, &keys[side].buffer, err));
 		args.keys = keys[side].buffer->address;
-		RQL_TRY(rql_relation_data(b, side ? RQL_BENCH_MAKE_PROBE : RQL_BENCH_MAKE_BUILD, &args, err));
+		RQL_TRY(rql_relation_data(b, side && !s->self ? RQL_BENCH_MAKE_PROBE : RQL_BENCH_MAKE_BUILD, &args, err));
 	}
 	memset(rql_relation_results(b), 0, RQL_RELATION_RESULTS * 8);
 	RQL_TRY(rql_relation_data(b, RQL_BENCH_JOIN_SUM, &args, err));

@@ -25,6 +25,7 @@
 #define RQL_BENCH_WIDE_KEYS 4u /* of look-ups: keys have 64 bits */
 #define RQL_BENCH_PAYLOADS 8u  /* of PAIR_CHECK: columns hold payloads of rows */
 #define RQL_BENCH_PAIRED 16u   /* of PART_CHECK: keys and payloads lie side by side */
+#define RQL_BENCH_ZIPF_BUILD 32u /* of joins: build rows' keys are skewed, Zipf 0.5; 2^log2_distinct as many as rows */
 
 struct rql_relation_bench_args {
 	uint64_t keys, keys_to;  /* keys_to: the other side's, or of the output */
@@ -34,7 +35,8 @@ struct rql_relation_bench_args {
 	uint64_t rows;
 	uint32_t log2_rows, log2_build; /* of the build side: rows */
 	uint32_t log2_distinct, log2_range;
-	uint32_t zipf, part;
+	uint32_t zipf; /* of numbers that are drawn, twice the exponent: 0 (uniform), 1 or 2 */
+	uint32_t part;
 	uint32_t raw_keys, flags; /* raw_keys: a key is its number; flags: RQL_BENCH_WIDE_SUMS and below */
 };
 RQL_KERNEL_STRUCT_SIZE(rql_relation_bench_args, 128);

@@ -192,7 +192,7 @@ static rql_status run_groups(struct rql_relation_bench *b, const struct shape *s
 	one.data = (struct rql_relation_bench_args){
 		.rows = UINT64_C(1) << (LOG2_ROWS + b->options->log2_scale),
 		.log2_range = log2_groups < 4 ? 4 : (uint32_t)log2_groups,
-		.zipf = s->zipf,
+		.zipf = s->zipf ? 2 : 0,
 	};
 	snprintf(one.base.name, sizeof one.base.name, "group 2^%u rows, 2^%u groups, %u value%s%s",
 	         LOG2_ROWS + (int)b->options->log2_scale, one.data.log2_range, s->columns, s->columns > 1 ? "s" : "",

@@ -71,7 +71,7 @@ static rql_status make_join(struct rql_relation_bench *b, const struct shape *s,
 	uint32_t log2_distinct = log2_build - s->log2_dups;
 	struct rql_relation_bench_args args = {
 		.log2_rows = log2_probe, .log2_build = log2_build, .log2_distinct = log2_distinct,
-		.log2_range = log2_distinct + s->log2_match, .zipf = s->zipf};
+		.log2_range = log2_distinct + s->log2_match, .zipf = s->zipf ? 2 : 0};
 	join->key_bits = 32;
 	args.rows = UINT64_C(1) << log2_build;
 	RQL_TRY(make_side(b, &join->build, RQL_BENCH_MAKE_BUILD, s->payloads, args, err));

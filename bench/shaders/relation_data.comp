@@ -73,15 +73,43 @@ uint row_of_payload(uint word)
 	return (word - 7u) * inverse(A);
 }
 
-// Uniform, or the n-th with a frequency of about 1 / n.
+// Uniform, or the n-th with a frequency of about 1 / n, or 1 / sqrt(n): a share of sqrt(n / 2^bits) is below n.
 uint drawn(uint row, uint bits)
 {
 	uint64_t u = mix64(uint64_t(row) + 0x123456789ul);
 	if (args.zipf == 0u)
 		return uint(u >> 20u) & ((1u << bits) - 1u);
+	if (args.zipf == 1u)
+		return uint((u >> 32u) * (u >> 32u) >> 64u - bits);
 	float top = log2(float(1u << bits) + 1.0);
 	uint n = uint(exp2(float(uint(u >> 40u)) / 16777216.0 * top));
 	return min(max(n, 1u), 1u << bits) - 1u;
+}
+
+// A build row has a place, by a permutation. A number's rows have places that are 2^log2_distinct apart. Where keys are
+// skewed they lie side by side: the number of place x is x^2 / 2^log2_build, so that sqrt(n 2^log2_build) places are
+// below number n. Integers alone: each kernel finds the same.
+bool is_skewed()
+{
+	return (args.flags & RQL_BENCH_ZIPF_BUILD) != 0u;
+}
+
+uint build_number(uint row)
+{
+	uint64_t place = uint64_t(permuted(row, args.log2_build));
+	return is_skewed() ? uint(place * place >> args.log2_build) : uint(place) & ((1u << args.log2_distinct) - 1u);
+}
+
+// How many places of a skewed build side have lower numbers.
+uint places_below(uint number)
+{
+	uint64_t square = uint64_t(number) << args.log2_build;
+	uint places = 0u;
+	for (uint more = 1u << args.log2_build; more != 0u; more >>= 1u) {
+		uint64_t last = uint64_t(places + more - 1u);
+		places += last * last < square ? more : 0u;
+	}
+	return places;
 }
 
 uint value_of(uint row, uint column)
@@ -105,7 +133,7 @@ void add_result(uint word, uint64_t value)
 void make(uint row)
 {
 	uint number = WHAT == RQL_BENCH_MAKE_BUILD
-		? permuted(row, args.log2_build) & ((1u << args.log2_distinct) - 1u)
+		? build_number(row)
 		: drawn(row, args.log2_range);
 	uint key = args.raw_keys != 0u ? number : mix32(number);
 	if ((args.flags & RQL_BENCH_WIDE_KEYS) != 0u)
@@ -123,12 +151,16 @@ void join_sum(uint row, bool is)
 	uint number = is ? unmix32(W32(args.keys, row)) : ~0u;
 	uint rows = 0u;
 	uint64_t sum = 0ul;
-	if (number >> args.log2_distinct == 0u)
-		for (uint d = 0u; d < 1u << args.log2_build - args.log2_distinct; d++) {
-			uint from = unpermuted(number + (d << args.log2_distinct), args.log2_build);
+	if (number >> args.log2_distinct == 0u) {
+		uint place = is_skewed() ? places_below(number) : number;
+		uint end = is_skewed() ? places_below(number + 1u) : 1u << args.log2_build;
+		uint apart = is_skewed() ? 1u : 1u << args.log2_distinct;
+		for (; place < end; place += apart) {
+			uint from = unpermuted(place, args.log2_build);
 			sum += mix64(uint64_t(from) << 32u | row);
 			rows++;
 		}
+	}
 	add_result(0u, uint64_t(rows));
 	add_result(1u, sum);
 }
@@ -143,7 +175,7 @@ void join_check(uint row, bool is)
 		uint probe = row_of_payload(W32(args.column[2], row));
 		good = build >> args.log2_build == 0u && probe >> args.log2_rows == 0u;
 		if (good) {
-			uint number = permuted(build, args.log2_build) & ((1u << args.log2_distinct) - 1u);
+			uint number = build_number(build);
 			good = mix32(number) == key && W32(args.keys, probe) == key;
 			good = good && (args.column[1] == 0ul || W32(args.column[1], row) == payload(build, 1u));
 			good = good && (args.column[3] == 0ul || W32(args.column[3], row) == payload(probe, 1u));
@@ -166,7 +198,7 @@ void pair_check(uint row, bool is)
 		}
 		good = build >> args.log2_build == 0u && probe >> args.log2_rows == 0u;
 		if (good) {
-			uint number = permuted(build, args.log2_build) & ((1u << args.log2_distinct) - 1u);
+			uint number = build_number(build);
 			good = mix32(number) == W32(args.keys, probe);
 		}
 		sum = mix64(uint64_t(build) << 32u | probe);
