@@ -17,7 +17,7 @@ static const char help[] =
 	"docs/bench.md says more. The exit code is 1 when an answer is wrong.\n"
 	"\n"
 	"  --device D          as rayql_devices() names it: vulkan:0, a UUID, a PCI address (default: the first GPU)\n"
-	"  --figure N          8 to 11: joins (default 8); 12, 13: group-bys\n"
+	"  --figure N,...      8 to 11: joins (default 8); 12, 13: group-bys; 8..13: all of them\n"
 	"  --host              a join of 2^N rows a side from the host's memory to the host's memory instead\n"
 	"  --groups            with it: group-bys of 2^N rows, by compute, by hash images and by the CPU\n"
 	"  --duckdb            beside them DuckDB, on rows of the same shape\n"
@@ -238,6 +238,7 @@ static void report_points(struct rql_relation_bench *b, const struct garuda_case
 	       (unsigned long long)one->points.layers, one->points.flattened ? ", flattened" : "");
 	struct rql_strbuf *j = &b->json;
 	rql_strbuf_put(j, ",\n  {");
+	rql_json_count(j, "figure", b->figure);
 	rql_json_string(j, "case", one->base.name);
 	rql_json_string(j, "variant", "points of hash images");
 	rql_json_count(j, "statistics", one->points.statistics);
@@ -277,16 +278,12 @@ static rql_status measure(struct rql_relation_bench *b, const struct shape *s, s
 	return rql_relation_measure(b, &one->base, &compute, err);
 }
 
-static rql_status run_cases(struct rql_relation_bench *b, struct rql_error *err)
+static rql_status run_joins(struct rql_relation_bench *b, struct rql_error *err)
 {
-	if (b->options->host)
-		return b->options->groups ? rql_garuda_host_groups(b, err) : rql_garuda_host(b, err);
-	if (b->options->figure >= 12)
-		return rql_garuda_groups(b, err);
 	for (size_t i = 0; i < sizeof(shapes) / sizeof(*shapes); i++) {
 		const struct shape *s = &shapes[i];
 		struct garuda_case one = {.swapped = s->swapped};
-		if ((s->figure != b->options->figure && s->also != b->options->figure) || !rql_relation_wanted(b, s->name))
+		if ((s->figure != b->figure && s->also != b->figure) || !rql_relation_wanted(b, s->name))
 			continue;
 		snprintf(one.base.name, sizeof(one.base.name), "%s", s->name);
 		one.base.state = &one;
@@ -298,17 +295,36 @@ static rql_status run_cases(struct rql_relation_bench *b, struct rql_error *err)
 	return RQL_OK;
 }
 
+static rql_status run_cases(struct rql_relation_bench *b, struct rql_error *err)
+{
+	if (b->options->host)
+		return b->options->groups ? rql_garuda_host_groups(b, err) : rql_garuda_host(b, err);
+	for (uint32_t figure = RQL_GARUDA_FIRST; figure <= RQL_GARUDA_LAST; figure++) {
+		if (!(b->options->figures >> figure & 1))
+			continue;
+		rql_garuda_figure_begin(b, figure);
+		RQL_TRY(figure < 12 ? run_joins(b, err) : rql_garuda_groups(b, err));
+	}
+	return RQL_OK;
+}
+
 static void parse_size(struct rql_args *args, const char *name, const char *value, uint64_t *out)
 {
 	if (!rql_parse_bytes(value, out) || !*out)
 		rql_args_error(args, "--%s %s: expected a size such as 8GB", name, value);
 }
 
+static void parse_figures(struct rql_args *args, const char *value, uint32_t *out)
+{
+	if (value && !rql_garuda_figures_parse(value, out))
+		rql_args_error(args, "--figure %s: expected figures from 8 to 13, such as 10, 8,10 or 8..13", value);
+}
+
 int rql_garuda_main(int argc, char **argv)
 {
 	struct rql_args args = {.argc = argc - 1, .argv = argv + 1, .program = "rayql bench garuda"};
-	struct rql_relation_options o = {.runs = 5, .figure = 8, .log2_rows = 22, .devices = 1, .benchmark = "garuda", .run = run_cases,
-	                                 .unit = RQL_UNIT_RASTER};
+	struct rql_relation_options o = {.runs = 5, .figures = 1u << 8, .log2_rows = 22, .devices = 1,
+	                                 .benchmark = "garuda", .run = run_cases, .unit = RQL_UNIT_RASTER};
 	const char *value, *benchmark = NULL;
 	for (args.at = 1; args.at < args.argc && !args.failed; args.at++) {
 		if (rql_args_flag(&args, "help") || rql_args_flag(&args, "h")) {
@@ -316,7 +332,7 @@ int rql_garuda_main(int argc, char **argv)
 			return 0;
 		}
 		if (rql_args_value(&args, "figure", &value))
-			rql_args_integer(&args, "figure", value, 8, 13, &o.figure);
+			parse_figures(&args, value, &o.figures);
 		else if (rql_args_flag(&args, "host"))
 			o.host = true;
 		else if (rql_args_flag(&args, "groups"))

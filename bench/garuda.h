@@ -4,6 +4,13 @@
 
 #include "relation_bench.h"
 
+#define RQL_GARUDA_FIRST 8u
+#define RQL_GARUDA_LAST 13u
+/* Figures of a list such as 8,10..12, a bit each at its number; false: it has others. */
+bool rql_garuda_figures_parse(const char *text, uint32_t *out);
+/* What follows belongs to this figure: prints what the paper found, and notes it for the JSON. */
+void rql_garuda_figure_begin(struct rql_relation_bench *b, uint32_t number);
+
 /* A join from the host's memory to the host's memory. */
 rql_status rql_garuda_host(struct rql_relation_bench *b, struct rql_error *err) RQL_MUST_CHECK;
 /* Group-bys from the host's memory to the host's memory. */
@@ -34,7 +41,7 @@ rql_status rql_garuda_cpu_groups(struct rql_pool *pool, const struct rql_cpu_row
                                  struct rql_error *err) RQL_MUST_CHECK;
 void rql_cpu_groups_free(struct rql_cpu_groups *groups);
 
-/* Runs the cases of figure 12 or 13. */
+/* Runs the cases of figure 12 or 13: b->figure. */
 rql_status rql_garuda_groups(struct rql_relation_bench *b, struct rql_error *err) RQL_MUST_CHECK;
 
 #endif

@@ -8,7 +8,7 @@
 #include "primitive/raster/group_by.h"
 
 static const struct shape {
-	int figure;
+	uint32_t figure;
 	const char *name;
 	uint32_t log2_groups, log2_a_group; /* one of them; 0: the other says it */
 	uint32_t key_words;
@@ -136,6 +136,7 @@ static rql_status report_points(struct rql_relation_bench *b, struct group_case 
 	       (unsigned long long)one->groups);
 	struct rql_strbuf *j = &b->json;
 	rql_strbuf_put(j, ",\n  {");
+	rql_json_count(j, "figure", b->figure);
 	rql_json_string(j, "case", one->base.name);
 	rql_json_string(j, "variant", "points of hash images");
 	rql_json_count(j, "grouping", drawn.hashed);
@@ -225,7 +226,7 @@ rql_status rql_garuda_groups(struct rql_relation_bench *b, struct rql_error *err
 		const struct shape *s = &shapes[i];
 		const uint32_t log2_rows = (uint32_t)b->options->log2_rows;
 		struct group_case one = {.shape = s};
-		if (s->figure != b->options->figure || !rql_relation_wanted(b, s->name) || s->log2_groups > log2_rows)
+		if (s->figure != b->figure || !rql_relation_wanted(b, s->name) || s->log2_groups > log2_rows)
 			continue;
 		snprintf(one.base.name, sizeof(one.base.name), "%s", s->name);
 		one.base.state = &one;

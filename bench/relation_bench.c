@@ -116,6 +116,8 @@ static void report(struct rql_relation_bench *b, const struct rql_relation_case 
 	fflush(stdout);
 	struct rql_strbuf *j = &b->json;
 	rql_strbuf_put(j, b->measured ? ",\n  {" : "\n  {");
+	if (b->figure)
+		rql_json_count(j, "figure", b->figure);
 	rql_json_string(j, "case", one->name);
 	rql_json_string(j, "variant", variant->name);
 	rql_json_number(j, "ms", ms);

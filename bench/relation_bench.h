@@ -18,9 +18,11 @@ struct rql_relation_options {
 	const char *benchmark; /* its name, for messages and JSON */
 	rql_status (*run)(struct rql_relation_bench *b, struct rql_error *err);
 	enum rql_unit unit; /* that the device must have */
-	int64_t figure, log2_rows; /* of rayql bench garuda */
-	bool host;                 /* the same: from host memory to host memory (garuda_host.c) */
-	bool groups, duckdb;       /* of --host: group-bys; and DuckDB beside them */
+	int64_t figure;    /* of rayql bench rx and thesis; 0: has none */
+	uint32_t figures;  /* of rayql bench garuda: a bit each */
+	int64_t log2_rows; /* the same */
+	bool host;         /* the same: from host memory to host memory (garuda_host.c) */
+	bool groups, duckdb; /* of --host: group-bys; and DuckDB beside them */
 	bool staged;
 	int64_t devices;
 	uint64_t device_limit, host_limit;
@@ -37,7 +39,9 @@ struct rql_relation_bench {
 	struct rql_buffer *buffers[RQL_RELATION_BUFFERS]; /* of the case that runs */
 	uint32_t buffer_count;
 	struct rql_buffer *results; /* RQL_RELATION_RESULTS words, mapped */
-	struct rql_strbuf json;
+	struct rql_strbuf json;    /* objects of the cases */
+	struct rql_strbuf figures; /* the same of the figures, where there may be several */
+	uint32_t figure;           /* that the cases belong to; 0: none */
 	uint32_t wrong, measured;
 };
 #define RQL_RELATION_RESULTS 4u

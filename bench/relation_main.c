@@ -106,6 +106,12 @@ static rql_status write_json(const struct rql_relation_bench *b, const struct rq
 		rql_json_count(&text, "figure", (uint64_t)b->options->figure);
 	rql_json_count(&text, "runs", (uint64_t)b->options->runs);
 	rql_json_string(&text, "error", failed ? rql_error_message(failed) : NULL);
+	if (b->figures.data) {
+		rql_json_key(&text, "figures");
+		rql_strbuf_put(&text, "[");
+		rql_strbuf_put(&text, b->figures.data);
+		rql_strbuf_put(&text, "\n]");
+	}
 	rql_json_key(&text, "cases");
 	rql_strbuf_put(&text, "[");
 	rql_strbuf_put(&text, b->json.data ? b->json.data : "");
@@ -152,6 +158,7 @@ int rql_relation_run(const struct rql_relation_options *options)
 	else if (bench.wrong)
 		fprintf(stderr, "rayql bench: %u answers are wrong\n", bench.wrong);
 	rql_strbuf_free(&bench.json);
+	rql_strbuf_free(&bench.figures);
 	rql_error_clear(&err);
 	return status != RQL_OK || bench.wrong ? 1 : 0;
 }

@@ -8,26 +8,40 @@ units="SELECT count(*) FROM rayql_devices() WHERE device = 'vulkan:0' AND units 
 raster=$("$rayql" -list -noheader -c "$units") || exit 1
 [ "$raster" = 1 ] || { echo "there is no device vulkan:0 with unit raster"; exit 77; }
 export RAYQL_VULKAN_VALIDATION="${RAYQL_VULKAN_VALIDATION:-1}"
-for figure in 10 11 13; do
-	case $figure in 13) cases="3 keys" ;; *) cases="" ;; esac
-	"$rayql" bench garuda --device vulkan:0 --figure $figure --cases "$cases" --log2-rows 11 --runs 1 --json "$folder/garuda.json" \
+for figures in 7 8..14 9..8 8, 8.10 x ""; do
+	if "$rayql" bench garuda --device vulkan:0 --figure "$figures" >"$folder/out" 2>&1 ||
+		! grep -q 'expected figures from 8 to 13' "$folder/out"; then
+		cat "$folder/out"; echo "--figure '$figures' was not refused"; exit 1
+	fi
+done
+for figures in 10..11 13; do
+	case $figures in 13) cases="3 keys" ;; *) cases="" ;; esac
+	"$rayql" bench garuda --device vulkan:0 --figure $figures --cases "$cases" --log2-rows 11 --runs 1 --json "$folder/garuda.json" \
 		>"$folder/out" 2>&1 || { cat "$folder/out"; echo "failed"; exit 1; }
 	if grep 'Vulkan validation:' "$folder/out"; then exit 1; fi
-	python3 - "$folder/garuda.json" $figure <<'PY'
+	python3 - "$folder/garuda.json" "$folder/out" $figures <<'PY'
 import json, sys
-cases = json.load(open(sys.argv[1]))["cases"]
-ways, want = {"10": (3, 9), "11": (3, 2), "13": (3, 2)}[sys.argv[2]]
-right = [c for c in cases if c.get("right")]
-points = [c for c in cases if "layers" in c or "rounds" in c]
-told = want if sys.argv[2] == "13" else 2 * want # how many points were drawn
-assert len(cases) == ways * want + told and len(right) == ways * want and len(points) == told, cases
+result, out = json.load(open(sys.argv[1])), open(sys.argv[2]).read()
+figures = [f["figure"] for f in result["figures"]]
+assert figures == {"10..11": [10, 11], "13": [13]}[sys.argv[3]], figures
+assert {c["figure"] for c in result["cases"]} == set(figures), result["cases"]
+for f in result["figures"]:
+    number = f["figure"]
+    title = out.index(f"figure {number}, section {f['title']}\n")
+    assert len(f["paper_found"]) > 20 and f["paper_found"] in out[title:].split("\n")[1], f
+    ways, want = {10: (3, 9), 11: (3, 2), 13: (3, 2)}[number]
+    cases = [c for c in result["cases"] if c["figure"] == number]
+    right = [c for c in cases if c.get("right")]
+    points = [c for c in cases if "layers" in c or "rounds" in c]
+    told = want if number == 13 else 2 * want # how many points were drawn
+    assert len(cases) == ways * want + told and len(right) == ways * want and len(points) == told, cases
 # A skewed table joined with itself: the pairs of its keys, and more rows of a key than layers.
 rows = 2048
 counts = [0] * rows
 for place in range(rows):
     counts[place * place // rows] += 1
-itself = [c for c in cases if "self-join" in c["case"] and "pairs" in c]
-assert len(itself) == 2 * (sys.argv[2] == "10"), itself
+itself = [c for c in result["cases"] if "self-join" in c["case"] and "pairs" in c]
+assert len(itself) == 2 * figures.count(10), itself
 assert all(c["pairs"] == sum(n * n for n in counts) and c["flattened"] for c in itself), itself
 PY
 done
