@@ -255,8 +255,10 @@ rql_status rql_group_bind(const struct rql_request *request, struct rql_arena *a
 		.aggs = RQL_NEW_ARRAY(arena, struct rql_group_agg, request->agg_count + 1u)};
 	if (!b.columns || !b.outputs || !shape->layout.keys || !shape->layout.values || !shape->aggs)
 		return no_memory(&b);
-	if (!request->group_count || request->keyed)
-		return refuse(&b, "there is no key, or a map is to be built");
+	if (!request->group_count)
+		return refuse(&b, "there is no key to group by");
+	if (request->keyed)
+		return refuse(&b, "it is a map that is to be built, not groups");
 	if (request->snapshot->rows > RQL_RELATION_ROWS - RQL_FORM_ROWS)
 		return refuse(&b, "there may be 2^32 rows or more");
 	RQL_TRY(bind_key(&b));
