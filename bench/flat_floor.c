@@ -52,39 +52,52 @@ static bool has_clock(const struct rql_device *device)
 	return device->kind != RQL_DEVICE_SOFTWARE && device->kind != RQL_DEVICE_CPU;
 }
 
-rql_status rql_flat_slowness(struct rql_device *device, double awake_ns, double *slowness, struct rql_error *err)
+/* What the device's clock is: the time of a fixed work of one workgroup. */
+static rql_status time_probe(struct rql_device *device, double *ns, struct rql_error *err)
 {
 	struct rql_buffer *buffer;
-	double probe = 0;
-	*slowness = 1;
-	if (!has_clock(device) || awake_ns <= 0)
-		return RQL_OK;
 	RQL_TRY(rql_buffer_new(device, PROBE_BYTES, RQL_MEMORY_DEVICE, "a look at the device's clock", &buffer, err));
-	rql_status status = time_pass(device, buffer, PROBE_BYTES, 1, &probe, err);
-	*slowness = probe / awake_ns;
+	rql_status status = time_pass(device, buffer, PROBE_BYTES, 1, ns, err);
 	rql_buffer_free(buffer);
 	return status;
 }
 
-rql_status rql_flat_wake(struct rql_device *device, double *awake_ns, struct rql_error *err)
+static rql_status work_hard(struct rql_device *device, struct rql_error *err)
 {
 	struct rql_buffer *buffer;
-	double probe = 0, ns;
+	double ns;
+	RQL_TRY(rql_buffer_new(device, WAKE_BYTES, RQL_MEMORY_DEVICE, "the device's waking up", &buffer, err));
+	rql_status status = RQL_OK;
+	for (uint64_t start = rql_now_ns(); status == RQL_OK && rql_now_ns() - start < WAKE_NS;)
+		status = time_pass(device, buffer, WAKE_BYTES, GROUPS, &ns, err);
+	rql_buffer_free(buffer);
+	return status;
+}
+
+rql_status rql_flat_slowness(struct rql_device *device, double awake_ns, double *slowness, struct rql_error *err)
+{
+	double probe;
+	*slowness = 1;
+	if (!has_clock(device) || awake_ns <= 0)
+		return RQL_OK;
+	RQL_TRY(time_probe(device, &probe, err));
+	*slowness = probe / awake_ns;
+	return RQL_OK;
+}
+
+rql_status rql_flat_wake(struct rql_device *device, double *awake_ns, struct rql_error *err)
+{
+	double probe;
 	if (!has_clock(device))
 		return RQL_OK;
-	RQL_TRY(rql_buffer_new(device, WAKE_BYTES, RQL_MEMORY_DEVICE, "the device's waking up", &buffer, err));
-	rql_status status = time_pass(device, buffer, PROBE_BYTES, 1, &probe, err);
-	for (uint32_t i = 0; i < WAKES && status == RQL_OK && !(*awake_ns > 0 && probe < RQL_FLAT_SLOW * *awake_ns); i++) {
-		uint64_t start = rql_now_ns();
-		while (status == RQL_OK && rql_now_ns() - start < WAKE_NS)
-			status = time_pass(device, buffer, WAKE_BYTES, GROUPS, &ns, err);
-		if (status == RQL_OK)
-			status = time_pass(device, buffer, PROBE_BYTES, 1, &probe, err);
+	RQL_TRY(time_probe(device, &probe, err));
+	for (uint32_t i = 0; i < WAKES && !(*awake_ns > 0 && probe < RQL_FLAT_SLOW * *awake_ns); i++) {
+		RQL_TRY(work_hard(device, err));
+		RQL_TRY(time_probe(device, &probe, err));
 		if (!(*awake_ns > 0 && *awake_ns < probe))
 			*awake_ns = probe;
 	}
-	rql_buffer_free(buffer);
-	return status;
+	return RQL_OK;
 }
 
 rql_status rql_flat_measure_device(struct rql_device *device, struct rql_flat_device *out, struct rql_error *err)

@@ -5,9 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Columns of a result that is not known before: those of a count, or few that are returned. */
-#define USUAL_COLUMNS 16u
-
 /* Runs the statement, or the text where stmt is NULL, to its end (a write or CALL must not stay half done while its result
  * is open). The result is made before: once DuckDB has committed, the statement must not fail for want of memory. */
 static rql_status execute(const struct rql_call *call, struct rql_host_stmt *stmt, struct rql_error *err)
@@ -17,7 +14,7 @@ static rql_status execute(const struct rql_call *call, struct rql_host_stmt *stm
 	struct rql_host_result **host = NULL;
 	struct rql_result *res = NULL;
 	if (call->out) {
-		const uint32_t columns = stmt ? rql_host_stmt_columns(stmt) : USUAL_COLUMNS;
+		const uint32_t columns = stmt ? rql_host_stmt_columns(stmt) : RQL_HOST_USUAL_COLUMNS;
 		RQL_TRY(rql_result_new(s, rql_columns_room(columns), "host", reason, &res, err));
 		host = &res->host;
 	}
@@ -35,7 +32,7 @@ static rql_status execute(const struct rql_call *call, struct rql_host_stmt *stm
 	res->kind = rql_host_result_kind(res->host);
 	if (!rql_columns_fill(res->columns, res->host)) {
 		rql_result_free(res);
-		return rql_error_set(err, RQL_ERROR_MEMORY, "the statement has run, but there is no memory for its result");
+		return rql_host_result_lost(err);
 	}
 	*call->out = res;
 	return RQL_OK;

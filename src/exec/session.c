@@ -265,8 +265,8 @@ static rql_status run_on_host(const struct rql_call *call, struct rql_error *err
 static rql_status run_own(const struct rql_call *call, const struct rql_statement *st, struct rql_error *err)
 {
 	struct rql_session *s = call->s;
-	rql_status status = rql_result_nothing(s, call->out, err); /* nothing may fail once something is stored */
-	RQL_TRY(status);
+	rql_status status = RQL_OK;
+	RQL_TRY(rql_result_nothing(s, call->out, err)); /* nothing may fail once something is stored */
 	switch (st->kind) {
 	case RQL_STATEMENT_CREATE_VIEW:
 		status = rql_view_create(s, call->sql, st, err);

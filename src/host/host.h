@@ -121,6 +121,10 @@ rql_status rql_host_execute(struct rql_host_stmt *stmt, bool stream, struct rql_
 /* prepare + execute, materialised; out NULL: the result is dropped. */
 rql_status rql_host_query(struct rql_host_con *con, const char *sql, struct rql_host_result **out,
                           struct rql_error *err);
+/* Columns that room is made for before a text runs that was not prepared: those of a count, or few that are returned. */
+#define RQL_HOST_USUAL_COLUMNS 16u
+/* Of a statement that has run, and may have committed: there is no memory for what it gives. */
+rql_status rql_host_result_lost(struct rql_error *err) RQL_MUST_CHECK;
 enum rql_host_rows rql_host_result_kind(const struct rql_host_result *res);
 uint32_t rql_host_result_columns(const struct rql_host_result *res);
 const char *rql_host_result_name(const struct rql_host_result *res, uint32_t column);

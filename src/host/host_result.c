@@ -10,9 +10,6 @@ struct rql_host_result {
 	struct host_types *types;
 };
 
-/* Columns of a text that was not prepared: RETURNING may give more, and then makes more room. */
-#define USUAL_COLUMNS 16u
-
 struct rql_host_result *host_result_room(uint32_t columns)
 {
 	struct rql_host_result *res = calloc(1, sizeof *res);
@@ -23,6 +20,11 @@ struct rql_host_result *host_result_room(uint32_t columns)
 		return NULL;
 	}
 	return res;
+}
+
+rql_status rql_host_result_lost(struct rql_error *err)
+{
+	return rql_error_set(err, RQL_ERROR_MEMORY, "the statement has run, but there is no memory for its result");
 }
 
 static enum rql_host_rows kind_of(duckdb_result result)
@@ -54,7 +56,7 @@ rql_status host_result_wrap(struct rql_host_con *con, duckdb_result *result, str
 	}
 	if (!read) {
 		rql_host_result_free(room);
-		return rql_error_set(err, RQL_ERROR_MEMORY, "the statement has run, but there is no memory for its result");
+		return rql_host_result_lost(err);
 	}
 	room->kind = kind_of(*result);
 	*out = room;
@@ -69,7 +71,7 @@ rql_status rql_host_query(struct rql_host_con *con, const char *sql, struct rql_
 		return rql_error_memory(err, 0, "a statement");
 	memset(&result, 0, sizeof result);
 	RQL_TRY(host_enter(con, err));
-	struct rql_host_result *room = out ? host_result_room(USUAL_COLUMNS) : NULL;
+	struct rql_host_result *room = out ? host_result_room(RQL_HOST_USUAL_COLUMNS) : NULL;
 	if (out && !room)
 		return rql_error_memory(err, 0, "a result");
 	HOST_CROSS();

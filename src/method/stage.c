@@ -442,6 +442,27 @@ rql_status rql_stage_run(struct rql_stage *stage, const struct rql_run *run, voi
 	return status;
 }
 
+static rql_status run_counting(struct rql_stage *stage, struct rql_stage_context *context,
+                               rql_stage_record_counting *record, struct rql_buffer *counts, struct rql_error *err)
+{
+	struct rql_commands *commands;
+	RQL_TRY(rql_commands_new(stage->device, 0, &commands, err));
+	rql_record_fill(commands, counts, 0, counts->bytes, 0);
+	return rql_commands_finish(commands, record(stage, context, counts, commands, err), NULL, NULL, err);
+}
+
+rql_status rql_stage_count(struct rql_stage *stage, struct rql_stage_context *context, rql_stage_record_counting *record,
+                           void *met, uint64_t bytes, struct rql_error *err)
+{
+	struct rql_buffer *counts = NULL;
+	RQL_TRY(rql_stage_buffer_new(stage->device, bytes, RQL_MEMORY_DEVICE, "what a run's passes met", &counts, err));
+	rql_status status = run_counting(stage, context, record, counts, err);
+	if (status == RQL_OK)
+		status = rql_buffer_download(counts, 0, met, bytes, err);
+	rql_stage_buffer_free(counts);
+	return status;
+}
+
 /* ---- runs that start together ---- */
 
 static rql_status submit(struct rql_stage_ahead *runs, uint32_t count, bool timed, struct rql_error *err)

@@ -227,6 +227,13 @@ void rql_stage_abandon(struct rql_stage_ahead *run);
 /* The status of what the host did over a stage's result. Its want of memory is no fault of the device's, so that it becomes
  * RQL_ERROR_UNSUPPORTED: the host answers. */
 rql_status rql_stage_on_host(rql_status status, struct rql_error *err) RQL_MUST_CHECK;
+/* For a stage's `count`: records its passes once more, which now count in a buffer of `bytes`, zeroed before; runs them, and
+ * reads the buffer to met. */
+typedef rql_status rql_stage_record_counting(struct rql_stage *stage, struct rql_stage_context *context,
+                                             struct rql_buffer *counts, struct rql_commands *commands,
+                                             struct rql_error *err);
+rql_status rql_stage_count(struct rql_stage *stage, struct rql_stage_context *context, rql_stage_record_counting *record,
+                           void *met, uint64_t bytes, struct rql_error *err) RQL_MUST_CHECK;
 /* The times of a timed run's passes, in arena. */
 rql_status rql_stage_times(const struct rql_stage_context *context, struct rql_arena *arena, struct rql_port *out,
                            struct rql_error *err) RQL_MUST_CHECK;

@@ -52,7 +52,7 @@ static rql_status check_table(const struct rql_lookup_map *map, struct rql_error
 		return rql_error_set(err, RQL_ERROR_INTERNAL, "a hashed map of %llu keys of %u bits has 2^%u parts of %u slots",
 		                     (unsigned long long)map->count, map->key_bits, map->part_bits, map->part_slots);
 	RQL_TRY(rql_span_check(&map->slots, slots, rql_lookup_slot_bytes(map), "slots of a map", err));
-	if (map->form == RQL_LOOKUP_HASHED && map->slots.offset % (RQL_LOOKUP_GROUP(map->key_bits) * rql_lookup_slot_bytes(map)))
+	if (map->form == RQL_LOOKUP_HASHED && map->slots.offset % RQL_LOOKUP_GROUP_BYTES)
 		return rql_error_set(err, RQL_ERROR_INTERNAL, "the slots of a hashed map begin at byte %llu, within a group",
 		                     (unsigned long long)map->slots.offset);
 	if (map->counts.buffer)

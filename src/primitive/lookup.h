@@ -10,8 +10,8 @@
  *     64, level by level without pointers, since child c of node n is node n * (keys + 1) + c of the level below. A search
  *     reads a line a level. It has what a sorted map has, whatever the keys' distribution.
  *   - HASHED: an open-addressing table of the different keys, cut into parts by the top bits of the hash. A part is
- *     built in shared memory. A key lies in its group of slots, 32 bytes that are read at once, or in
- *     the first one behind it that has room. Points only.
+ *     built in shared memory. A key lies in its group of slots, 32 bytes that are read at once, or in the first one
+ *     behind it that has room. Points only.
  *   - DIRECT: a row number for each integer of [low, high]. Points only, for dense keys.
  *
  * Probes of a large map meet memory at random. So they are brought into the order of the parts of the map that they meet,

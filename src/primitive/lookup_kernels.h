@@ -58,7 +58,8 @@ RQL_KERNEL_STRUCT_SIZE(rql_lookup_args, 128);
  * key, then the row; direct: a row. Row RQL_LOOKUP_EMPTY: nobody's. The key of all ones marks slots that are not claimed
  * yet, so it has a group of its own behind all parts, in whose first slot it is. */
 #define RQL_LOOKUP_EMPTY 0xffffffffu
-#define RQL_LOOKUP_GROUP(key_bits) (256u / (2u * (key_bits))) /* slots that are read at once: 32 bytes, a GPU's least read */
+#define RQL_LOOKUP_GROUP_BYTES 32u /* a GPU's least read: slots that are read at once, each of key_bits / 4 bytes */
+#define RQL_LOOKUP_GROUP(key_bits) (4u * RQL_LOOKUP_GROUP_BYTES / (key_bits))
 #define RQL_LOOKUP_POINT_ITEMS 2u /* probes of a thread */
 struct rql_lookup_points_args {
 	uint64_t slots, counts; /* of the map */

@@ -387,9 +387,11 @@ uint64_t rql_index_gpu_keys_bytes(const struct rql_index_gpu *gpu)
 
 /* ---- the recording ---- */
 /* counts: where each segment's state is to say what was met; NULL: nobody asks. */
-static rql_status record_segments(const struct rql_index_gpu *gpu, const struct context *x, struct rql_buffer *counts,
+static rql_status record_segments(struct rql_stage *stage, struct rql_stage_context *base, struct rql_buffer *counts,
                                   struct rql_commands *commands, struct rql_error *err)
 {
+	const struct rql_index_gpu *gpu = gpu_of(stage);
+	const struct context *x = (const struct context *)base;
 	rql_record_fill(commands, x->found.rows, 0, rql_index_gpu_rows_bytes(gpu), 0);
 	for (uint32_t s = 0; s < gpu->snapshot->segment_count; s++) {
 		const struct rql_index_found counted = {x->found.rows, counts, s * gpu->state_bytes, true};
@@ -410,37 +412,22 @@ static rql_status record(struct rql_stage *stage, struct rql_stage_context *base
 {
 	const struct rql_index_gpu *gpu = gpu_of(stage);
 	const struct context *x = (const struct context *)base;
-	return x->list_room ? record_lists(gpu, x, commands, err) : record_segments(gpu, x, NULL, commands, err);
+	return x->list_room ? record_lists(gpu, x, commands, err) : record_segments(stage, base, NULL, commands, err);
 }
 
 /* ---- counting ---- */
-/* The look-ups once more. */
-static rql_status run_counting(const struct rql_index_gpu *gpu, const struct context *x, struct rql_buffer *counts,
-                               uint64_t *met, struct rql_error *err)
-{
-	struct rql_commands *commands;
-	RQL_TRY(rql_commands_new(gpu->stage.device, 0, &commands, err));
-	rql_record_fill(commands, counts, 0, counts->bytes, 0);
-	RQL_TRY(rql_commands_finish(commands, record_segments(gpu, x, counts, commands, err), NULL, NULL, err));
-	return rql_buffer_download(counts, 0, met, counts->bytes, err);
-}
-
 static rql_status count(struct rql_stage *stage, struct rql_stage_context *base, struct rql_port *port,
                         struct rql_error *err)
 {
 	const struct rql_index_gpu *gpu = gpu_of(stage);
 	const uint32_t segments = gpu->snapshot->segment_count;
 	const uint64_t bytes = segments * gpu->state_bytes, words = gpu->state_bytes / sizeof(uint64_t);
-	struct rql_buffer *counts = NULL;
 	if (!bytes)
 		return RQL_OK;
 	uint64_t *met = malloc(bytes);
 	if (!met)
 		return rql_error_memory(err, bytes, "what look-ups met");
-	rql_status status = rql_stage_buffer_new(stage->device, bytes, RQL_MEMORY_DEVICE, "what look-ups met", &counts, err);
-	if (status == RQL_OK)
-		status = run_counting(gpu, (const struct context *)base, counts, met, err);
-	rql_stage_buffer_free(counts);
+	rql_status status = rql_stage_count(stage, base, record_segments, met, bytes, err);
 	for (uint32_t s = 0; s < segments && status == RQL_OK; s++) {
 		const struct rql_selected selected = {.rays = met[s * words + RQL_RX_STATE_RAYS],
 		                                      .hits = met[s * words + RQL_RX_STATE_HITS]};

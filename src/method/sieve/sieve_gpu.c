@@ -352,28 +352,12 @@ static rql_status record(struct rql_stage *stage, struct rql_stage_context *base
 }
 
 /* ---- counting ---- */
-/* The passes once more, over the bitmap that they have left. */
-static rql_status run_counting(struct rql_stage *stage, struct rql_stage_context *base, struct rql_buffer *counts,
-                               struct rql_error *err)
-{
-	struct rql_commands *commands;
-	RQL_TRY(rql_commands_new(stage->device, 0, &commands, err));
-	rql_record_fill(commands, counts, 0, counts->bytes, 0);
-	return rql_commands_finish(commands, record_all(stage, base, counts, commands, err), NULL, NULL, err);
-}
-
 static rql_status count(struct rql_stage *stage, struct rql_stage_context *base, struct rql_port *port,
                         struct rql_error *err)
 {
 	const struct rql_sieve_gpu *gpu = gpu_of(stage);
-	uint64_t met[RQL_SIEVE_COUNTS] = {0};
-	struct rql_buffer *counts = NULL;
-	RQL_TRY(rql_stage_buffer_new(stage->device, sizeof(met), RQL_MEMORY_DEVICE, "what a sieve counts", &counts, err));
-	rql_status status = run_counting(stage, base, counts, err);
-	if (status == RQL_OK)
-		status = rql_buffer_download(counts, 0, met, sizeof(met), err);
-	rql_stage_buffer_free(counts);
-	RQL_TRY(status);
+	uint64_t met[RQL_SIEVE_COUNTS];
+	RQL_TRY(rql_stage_count(stage, base, record_all, met, sizeof(met), err)); /* over the bitmap that they have left */
 	const struct rql_selected selected = {.rays = gpu->rays,
 	                                      .hits = met[RQL_SIEVE_COUNT_HITS],
 	                                      .tested = met[RQL_SIEVE_COUNT_TESTED],
