@@ -12,7 +12,7 @@
 
 #include "device/work.h"
 #include "executor.h"
-#include "expr/build.h"
+#include "expr/building/build.h"
 #include "shaders/bench/executor_generated.comp.h"
 #include "shaders/bench/executor_local1.comp.h"
 #include "shaders/bench/executor_local4.comp.h"

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
-#include "expr/build.h"
+#include "expr/building/build.h"
 
 static double now(void)
 {

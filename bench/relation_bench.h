@@ -5,7 +5,7 @@
 
 #include "args.h"
 #include "flat.h"
-#include "primitive/relation.h"
+#include "primitive/relation/relation.h"
 #include "relation_bench_kernels.h"
 #include "util/strbuf.h"
 

@@ -4,7 +4,7 @@
  * answers back. */
 #include <string.h>
 
-#include "primitive/lookup.h"
+#include "primitive/lookup/lookup.h"
 #include "relation_bench.h"
 
 static const struct shape {

@@ -2,7 +2,7 @@
 #ifndef RQL_BENCH_RX_H
 #define RQL_BENCH_RX_H
 
-#include "primitive/lookup.h"
+#include "primitive/lookup/lookup.h"
 #include "primitive/rt/cgrx_nodes.h"
 #include "relation_bench.h"
 #include "rx_bench_kernels.h"
@@ -49,7 +49,7 @@ struct rql_rx_shape {
 	uint32_t width;     /* of ranges */
 	uint32_t log2_batches;
 	bool sorted;        /* probes are sorted first, and answers put in the probes' order again */
-	bool partitioned;   /* the same by 2^10 ranges of keys instead (primitive/relation.h); maps do it themselves */
+	bool partitioned;   /* the same by 2^10 ranges of keys instead (primitive/relation/relation.h); maps do it themselves */
 	bool ordered;       /* keys come ascending */
 	uint32_t moved;     /* pairs of rows that change keys before a refit or an update: all of them, or none */
 	uint32_t added;     /* one of so many rows comes by an update, or none; other forms have them from the first */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "device/work.h"
-#include "expr/build.h"
+#include "expr/building/build.h"
 #include "scan_bench.h"
 
 extern const struct rql_method rql_method_scan_compute;

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "expr/build.h"
+#include "expr/building/build.h"
 #include "scan_bench.h"
 
 #define YEARS(a, b)                                                                                                    \

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #include "column/pack.h"
-#include "column/store.h"
+#include "column/store/store.h"
 
 #define PASSES 5
 

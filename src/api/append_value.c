@@ -1,6 +1,6 @@
 /* An appender's values: which column takes which, and where they lie until they are inserted. */
 #include "api/append.h"
-#include "column/text.h"
+#include "column/text/text.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Arrow arrays of plain types from batches: each value is copied once, from DuckDB's vector to the array's buffer.
  * DuckDB's own conversion takes a chunk, so that many small ones have to be joined for it first. */
 #include "api/arrow_array.h"
-#include "column/value.h"
+#include "column/value/value.h"
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>

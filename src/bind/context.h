@@ -7,7 +7,7 @@
 #include "flow/run.h"
 #include "host/host.h"
 #include "method/method.h"
-#include "sql/rel.h"
+#include "sql/rel/rel.h"
 #include "util/status.h"
 
 enum rql_fallback { RQL_FALLBACK_ON, RQL_FALLBACK_NOTICE, RQL_FALLBACK_OFF };

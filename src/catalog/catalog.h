@@ -18,7 +18,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include "column/store.h"
+#include "column/store/store.h"
 #include "method/method.h"
 #include "util/arena.h"
 #include "util/budget.h"

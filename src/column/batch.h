@@ -3,7 +3,7 @@
 #ifndef RQL_COLUMN_BATCH_H
 #define RQL_COLUMN_BATCH_H
 
-#include "column/type.h"
+#include "column/value/type.h"
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>

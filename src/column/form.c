@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "column/store_internal.h"
+#include "column/store/store_internal.h"
 
 uint32_t rql_form_bits(const struct rql_store_column *column)
 {

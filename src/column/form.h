@@ -13,7 +13,7 @@
 #ifndef RQL_COLUMN_FORM_H
 #define RQL_COLUMN_FORM_H
 
-#include "column/store.h"
+#include "column/store/store.h"
 
 struct rql_form_column {
 	/* As a snapshot has it: name, type, kind, bounds, dictionary. Its name and dictionary are those of a source. */

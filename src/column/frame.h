@@ -7,7 +7,7 @@
 #ifndef RQL_COLUMN_FRAME_H
 #define RQL_COLUMN_FRAME_H
 
-#include "column/dimension.h"
+#include "column/map/dimension.h"
 #include "util/files.h"
 #include "util/mem.h"
 #include "util/strbuf.h"

@@ -4,7 +4,7 @@
 #ifndef RQL_COLUMN_PACK_H
 #define RQL_COLUMN_PACK_H
 
-#include "column/value.h"
+#include "column/value/value.h"
 
 /* count values of `bits` (0..57) each, value i at bit i * bits, plus `base`. 7 or more readable bytes follow the last
  * value's, so that 8-byte loads never leave the allocation (RQL_PACKED_SLACK). bits == 0: every value is base. bits 64

@@ -159,7 +159,7 @@ struct rql_session {
 	uint64_t number;         /* of the database's connections: never 0, never used again */
 	struct rql_plan_cache *cache;
 	bool comes_again; /* the statement at hand had a plan in the cache, which gave way to the one to be made now */
-	struct rql_bound_cache *bounds; /* exec/bound_cache.h */
+	struct rql_bound_cache *bounds; /* exec/query/bound_cache.h */
 	struct rql_transaction txn;
 	struct rql_schema_fact guard;     /* plans are made in a transaction of their own (session.c) */
 	struct rql_follow_schema follow_schema; /* at the schema epoch of now */

@@ -1,5 +1,5 @@
 /* GPUs are opened and measured in the background: a driver takes up to seconds for both, and meanwhile the CPU or the host
- * answers (plan/await.h). One thread of a database, begun with its first structure or with a session that finds some.
+ * answers (plan/price/await.h). One thread of a database, begun with its first structure or with a session that finds some.
  * Whoever names a device or a unit waits. All functions are thread-safe. */
 #ifndef RQL_EXEC_OPENING_H
 #define RQL_EXEC_OPENING_H

@@ -1,8 +1,8 @@
 /* A session: texts become statements, and each goes to the one who runs it. */
 #include "exec/session.h"
 
-#include "exec/bound_cache.h"
-#include "exec/text.h"
+#include "exec/query/bound_cache.h"
+#include "exec/query/text.h"
 #include "plan/map_cache.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,10 +5,10 @@
 #ifndef RQL_EXPR_ENTRIES_H
 #define RQL_EXPR_ENTRIES_H
 
-#include "column/dimension.h"
-#include "column/text.h"
-#include "column/text_program.h"
-#include "column/value.h"
+#include "column/map/dimension.h"
+#include "column/text/text.h"
+#include "column/text/text_program.h"
+#include "column/value/value.h"
 #include "util/arena.h"
 #include "util/threads.h"
 
@@ -35,7 +35,7 @@ struct rql_entry *rql_entry_text(struct rql_arena *arena, const char *data, uint
 struct rql_entry *rql_entry_integer(struct rql_arena *arena, int64_t value);
 struct rql_entry *rql_entry_truth(struct rql_arena *arena, bool value);
 struct rql_entry *rql_entry_null(struct rql_arena *arena, enum rql_entry_kind kind);
-/* like: see column/text.h; it is aimed at the dictionary when it is evaluated. */
+/* like: see column/text/text.h; it is aimed at the dictionary when it is evaluated. */
 struct rql_entry *rql_entry_like(struct rql_arena *arena, struct rql_entry *text, struct rql_like *like);
 struct rql_entry *rql_entry_bytes(struct rql_arena *arena, struct rql_entry *text);
 struct rql_entry *rql_entry_characters(struct rql_arena *arena, struct rql_entry *text);

@@ -1,4 +1,4 @@
-/* Conditions over a dictionary's entries as words for a kernel (column/text_program.h). */
+/* Conditions over a dictionary's entries as words for a kernel (column/text/text_program.h). */
 #include "expr/entries_internal.h"
 
 struct writing {

@@ -5,12 +5,12 @@
  * of valid rows. A kind is not a SQL type: INTEGER, DATE, DECIMAL(9,2) and dictionary codes are all I32, and so is a BIGINT
  * whose bounds fit. What a SQL type adds (range checks, error texts, scales) was turned into steps by the builder.
  *
- * Programs come from the builder (expr/build.h), or from anywhere after rql_program_verify. A program is immutable and
+ * Programs come from the builder (expr/building/build.h), or from anywhere after rql_program_verify. A program is immutable and
  * shared by threads; a state is one thread's registers.
  *
  * Rows and errors. A run is over rows 0..rows-1 of which `live` ones count. Steps compute all rows (what lies in dead,
  * masked or NULL rows is arbitrary), but only a row that is live, in the step's mask, and whose operands are not NULL can
- * raise an error. Guaranteed by flow/compile.c, as DuckDB does it: the operands of CASE and COALESCE, the conjuncts of a
+ * raise an error. Guaranteed by flow/compute/compile.c, as DuckDB does it: the operands of CASE and COALESCE, the conjuncts of a
  * filter, and the operands of AND and OR that select rows (in a filter, in a WHEN) are evaluated from left to right, one
  * after the other, and a row that an earlier one has decided is not in the mask of the later ones (AND: was false; OR: was
  * true; CASE: its WHEN was not true, or an earlier one was; COALESCE: was not NULL; filter: was false or NULL).
@@ -24,7 +24,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "column/value.h"
+#include "column/value/value.h"
 #include "util/arena.h"
 #include "util/simd.h"
 #include "util/status.h"
@@ -148,7 +148,7 @@ struct rql_step {
 };
 _Static_assert(sizeof(struct rql_step) == 24, "the layout that a kernel reads");
 
-/* What a checked step says; the texts are DuckDB's (expr/step_error.c). */
+/* What a checked step says; the texts are DuckDB's (expr/run/step_error.c). */
 enum rql_step_error {
 	RQL_STEP_NO_ERROR,         /* cannot fail */
 	RQL_STEP_OVERFLOW_INT,     /* "Overflow in addition of INT32 (a + b)!", by op; from: the type */

@@ -2,9 +2,9 @@
  * expressions: what programs of expr/ know, and what eval.c evaluates row by row (references, comparisons, boolean logic,
  * and arithmetic whose overflow can be seen). */
 #include <string.h>
-#include "flow/join_keys.h"
-#include "flow/keys.h"
-#include "flow/strings.h"
+#include "flow/compute/strings.h"
+#include "flow/join/join_keys.h"
+#include "flow/keys/keys.h"
 
 static bool is_number(struct rql_type t)
 {

@@ -1,5 +1,5 @@
 /* Operators: a plan is a tree of them. Each takes the ports of its inputs and gives the rows of one node of the statement's
- * algebra (sql/rel.h), so that whoever stands above need not know who made them: a method, RayQL's own operators over
+ * algebra (sql/rel/rel.h), so that whoever stands above need not know who made them: a method, RayQL's own operators over
  * columns, or the host. */
 #ifndef RQL_FLOW_OPERATOR_H
 #define RQL_FLOW_OPERATOR_H

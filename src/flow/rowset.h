@@ -3,7 +3,7 @@
 #ifndef RQL_FLOW_ROWSET_H
 #define RQL_FLOW_ROWSET_H
 
-#include "column/value.h"
+#include "column/value/value.h"
 #include "expr/expr.h"
 #include "flow/operator.h"
 #include "flow/run.h"

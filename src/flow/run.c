@@ -1,8 +1,8 @@
 /* Walks a tree of operators, inputs first. */
 #include "flow/run.h"
 
-#include "flow/aggregate_pairs.h"
-#include "flow/join_keys.h"
+#include "flow/aggregate/aggregate_pairs.h"
+#include "flow/join/join_keys.h"
 
 /* ---- operators ---- */
 

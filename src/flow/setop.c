@@ -1,7 +1,7 @@
 /* UNION, EXCEPT and INTERSECT: the rows of all inputs one after the other, and for all but UNION ALL each different row once,
  * with how often it came from the left and from the right. */
 #include <string.h>
-#include "flow/keys.h"
+#include "flow/keys/keys.h"
 
 struct appending {
 	const struct rql_rowset *set;

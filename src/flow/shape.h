@@ -3,7 +3,7 @@
 #define RQL_FLOW_SHAPE_H
 
 #include "method/method.h"
-#include "sql/rel.h"
+#include "sql/rel/rel.h"
 
 enum rql_slot_kind {
 	RQL_SLOT_KEY,   /* values[key code] of group key `key`; without values, least + key code, NULL for null_key (null_wide) */

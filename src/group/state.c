@@ -1,7 +1,7 @@
 /* Rows of states: empty ones, and one added to another. */
 #include "group/state.h"
 
-/* The value that any first one replaces. NaN is the greatest double (column/value.h). */
+/* The value that any first one replaces. NaN is the greatest double (column/value/value.h). */
 static void clear_state(enum rql_state_kind kind, uint64_t *word)
 {
 	switch (kind) {

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "column/value.h"
+#include "column/value/value.h"
 
 enum rql_state_kind {
 	RQL_STATE_COUNT,

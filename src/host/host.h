@@ -7,8 +7,8 @@
 #define RQL_HOST_HOST_H
 
 #include "column/batch.h"
-#include "column/nested.h"
-#include "column/value.h"
+#include "column/value/nested.h"
+#include "column/value/value.h"
 #include "util/status.h"
 
 struct rql_host_db;

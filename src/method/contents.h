@@ -1,6 +1,6 @@
 /* Contents of structures that a method keeps as a coded relation (request.h): made of rows, kept in files, put on
  * devices ahead. The method's folder gives one table of functions; whoever makes structures knows it only so. Contents
- * that are columns of a table need none: they are a store (column/store.h). */
+ * that are columns of a table need none: they are a store (column/store/store.h). */
 #ifndef RQL_METHOD_CONTENTS_H
 #define RQL_METHOD_CONTENTS_H
 

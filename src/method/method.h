@@ -14,8 +14,8 @@
 /* ---- prices ---- */
 struct rql_cost {
 	double setup_ns, run_ns, transfer_ns;
-	double compile_ns; /* what the run would wait for in the driver's compiler; not of price: plan/await.h fills it in */
-	double prepared_ns; /* of setup_ns: what the plan's own preparation took (plan/scan_leaf.c) */
+	double compile_ns; /* what the run would wait for in the driver's compiler; not of price: plan/price/await.h fills it in */
+	double prepared_ns; /* of setup_ns: what the plan's own preparation took (plan/star/scan_leaf.c) */
 	double rows_out;
 	bool counted;  /* rows_out is no estimate: they were counted when it was prepared */
 	double groups; /* made on the way, of which not all may be wanted; 0: as many as come out */

@@ -138,7 +138,7 @@ struct rql_port {
 	struct rql_sorted_rows sorted;
 	/* BATCH: the caller releases it. */
 	struct rql_batch *batch;
-	/* MAP: column/map.h; the caller frees it. Of the rows that came in: how many, how many have no key, and whether one in
+	/* MAP: column/map/map.h; the caller frees it. Of the rows that came in: how many, how many have no key, and whether one in
 	 * the range comes twice. Payload i stands for number map_numbers[i] (request.h); in the arena of the run. */
 	struct rql_map *map;
 	uint64_t map_rows, map_nulls;

@@ -6,11 +6,11 @@
 #ifndef RQL_METHOD_REQUEST_H
 #define RQL_METHOD_REQUEST_H
 
-#include "column/dimension.h"
 #include "column/form.h"
-#include "column/map.h"
-#include "column/store.h"
-#include "column/value.h"
+#include "column/map/dimension.h"
+#include "column/map/map.h"
+#include "column/store/store.h"
+#include "column/value/value.h"
 #include "device/device.h"
 #include "util/budget.h"
 
@@ -97,7 +97,7 @@ struct rql_value_tuples {
 	uint32_t columns[RQL_INDEX_COLUMNS_MOST];
 	const int64_t *values[RQL_INDEX_COLUMNS_MOST]; /* [parts][count]: integers or codes; not copied */
 };
-/* Values of a column for which a program is true: integers, or of DOUBLE, FLOAT and UHUGEINT their places (column/value.h). */
+/* Values of a column for which a program is true: integers, or of DOUBLE, FLOAT and UHUGEINT their places (column/value/value.h). */
 struct rql_value_range {
 	rql_int128 least, greatest;
 };
@@ -228,7 +228,7 @@ struct rql_group_key {
 	/* Instead of key_count, when it would be more: the port has the key's codes in wide_keys. A null_key other than
 	 * RQL_NONE stands for wide_count - 1. Not with key_of_code. */
 	uint64_t wide_count;
-	/* The source is a DOUBLE or FLOAT: its value is rql_real_code (column/value.h), `least` one of these modulo 2^64. Not
+	/* The source is a DOUBLE or FLOAT: its value is rql_real_code (column/value/value.h), `least` one of these modulo 2^64. Not
 	 * with key_of_code. Two codes may be of values that the host calls equal: whoever takes the groups puts them together. */
 	bool real;
 };

@@ -4,7 +4,7 @@
 #define RQL_METHOD_ROWS_H
 
 #include <stdatomic.h>
-#include "column/store.h"
+#include "column/store/store.h"
 #include "method/rows_kernels.h"
 
 #define RQL_ROWS_BLOCK_WORDS (RQL_STORE_BLOCK / 64)

@@ -2,7 +2,7 @@
 #include <float.h>
 #include <stdio.h>
 #include <string.h>
-#include "flow/join_keys.h"
+#include "flow/join/join_keys.h"
 #include "method/request.h"
 #include "plan/map_cache.h"
 #include "plan/plan_nodes.h"

@@ -7,10 +7,10 @@
 #include "bind/block/beyond.h"
 #include "bind/relation/bind.h"
 #include "method/request.h"
-#include "plan/await.h"
 #include "plan/map_cache.h"
-#include "plan/price_tree.h"
-#include "plan/scan_sorted.h"
+#include "plan/price/await.h"
+#include "plan/price/price_tree.h"
+#include "plan/star/scan_sorted.h"
 #include "util/threads.h"
 
 void rql_planning_reason(struct rql_planning *p, int rank, const char *fmt, ...)

@@ -6,7 +6,7 @@
 #include "bind/block/wanted.h"
 #include "bind/relation/slots.h"
 #include "plan/plan_nodes.h"
-#include "plan/price_tree.h"
+#include "plan/price/price_tree.h"
 
 /* The state of one rql_plan_make. */
 struct rql_planning {

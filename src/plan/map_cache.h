@@ -5,7 +5,7 @@
 #ifndef RQL_PLAN_MAP_CACHE_H
 #define RQL_PLAN_MAP_CACHE_H
 
-#include "plan/scan_dim.h"
+#include "plan/star/scan_dim.h"
 
 /* A map and the values of its payloads, or why there is none; counted by reference. */
 struct rql_kept_map {

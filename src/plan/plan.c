@@ -10,12 +10,12 @@
 #include "bind/normal/stability.h"
 #include "bind/relation/codes_memo.h"
 #include "method/request.h"
-#include "plan/await.h"
-#include "plan/index_reduction.h"
+#include "plan/join/pairs.h"
 #include "plan/map_cache.h"
-#include "plan/memo.h"
-#include "plan/pairs.h"
-#include "plan/scan_sorted.h"
+#include "plan/price/await.h"
+#include "plan/price/memo.h"
+#include "plan/star/index_reduction.h"
+#include "plan/star/scan_sorted.h"
 
 /* So large a plan is kept whatever rayql_memory_limit says, as far as that has room. */
 #define PLAN_BYTES_LEAST (UINT64_C(32) << 20)

@@ -6,7 +6,7 @@
 #include "bind/block/definition.h"
 #include "bind/context.h"
 #include "column/batch.h"
-#include "sql/rel.h"
+#include "sql/rel/rel.h"
 
 /* ---- devices and units (units.c) ---- */
 /* Is there such a device? When not, each one's reason is appended to *why (which may be NULL). */

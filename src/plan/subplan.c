@@ -1,7 +1,7 @@
 /* Rows that a plan needs while it is made: of a dimension's tables, or of a subquery that joins by its keys. They are
  * planned as a statement of their own would be, and run at once. */
+#include "plan/join/pairs.h"
 #include "plan/leaf.h"
-#include "plan/pairs.h"
 
 static bool may_hold(const struct rql_structure *s, const struct rql_table_ref *table)
 {

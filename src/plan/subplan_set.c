@@ -10,9 +10,9 @@
 
 #include "bind/block/price_host.h"
 #include "bind/star/scan_key_codes.h"
-#include "column/map_layout.h"
-#include "plan/await.h"
-#include "plan/join.h"
+#include "column/map/map_layout.h"
+#include "plan/join/join.h"
+#include "plan/price/await.h"
 
 /* Fields of a key that are translated: one by one, while planning. */
 #define PLACES_MOST (UINT32_C(1) << 24)

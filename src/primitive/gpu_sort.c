@@ -1,7 +1,7 @@
 /* Radix sort on a GPU, least significant digit first: count the digits of each workgroup's items, a prefix sum over
  * [digit][workgroup], scatter. A digit of 8 bits moves 3 keys and 2 values per item: 32-bit keys alone have a floor of
  * 48 bytes a key, 90 G keys/s at 4.3 TB/s. */
-#include "primitive/relation_internal.h"
+#include "primitive/relation/relation_internal.h"
 
 #define DIGIT_BITS 8u
 #define THREADS 1024u /* of a workgroup that scatters */

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "column/text.h"
+#include "column/text/text.h"
 #include "device/work.h"
 #include "primitive/text_kernels.h"
 #include "util/threads.h"

@@ -1,4 +1,4 @@
-/* Conditions over the entries of a dictionary of strings on a GPU (column/text_program.h says which): its bytes lie
+/* Conditions over the entries of a dictionary of strings on a GPU (column/text/text_program.h says which): its bytes lie
  * there once, as a placement that gives way, and a pass gives the codes for which a condition is true as bits.
  *
  * Bytes: those of the strings, and 4 and a bit an entry. Floor of a pass: the bytes read once where something is
@@ -7,8 +7,8 @@
 #ifndef RQL_PRIMITIVE_TEXT_H
 #define RQL_PRIMITIVE_TEXT_H
 
-#include "column/dimension.h"
-#include "column/text_program.h"
+#include "column/map/dimension.h"
+#include "column/text/text_program.h"
 #include "device/compile.h"
 #include "device/placement.h"
 

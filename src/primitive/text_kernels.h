@@ -2,7 +2,7 @@
 #ifndef RQL_TEXT_KERNELS_H
 #define RQL_TEXT_KERNELS_H
 
-#include "column/text_program.h"
+#include "column/text/text_program.h"
 #include "device/kernel_types.h"
 
 #define RQL_TEXT_THREADS 256u

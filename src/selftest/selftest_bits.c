@@ -1,11 +1,11 @@
-/* Rows that batches of look-ups find as bits and as lists (primitive/lookup_bits.h), in maps of every form against loops over all keys:
+/* Rows that batches of look-ups find as bits and as lists (primitive/lookup/lookup_bits.h), in maps of every form against loops over all keys:
  * points and ranges, lists of several rows, one row a key, ranges over everything whose rows several workgroups share. */
-#include "selftest/selftest_keys.h"
+#include "selftest/lookup/selftest_keys.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "primitive/lookup_bits.h"
+#include "primitive/lookup/lookup_bits.h"
 
 struct bits_check {
 	enum rql_lookup_form form;

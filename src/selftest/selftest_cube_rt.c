@@ -1,6 +1,6 @@
 /* The rt unit's structure of row-level cubes: what the device makes of keys that many cells share, against what the CPU
  * reads in them. The cases of selftest_cube.c have few cells a key; there runs that begin twice go unnoticed. */
-#include "method/cube/cube_rt.h"
+#include "method/cube/rt/cube_rt.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "column/value.h"
+#include "column/value/value.h"
 #include "primitive/primitive.h"
 
 /* Around workgroups (256), tiles (2048, 4096), single-workgroup limits (4 tiles) and chunks of the CPU (65536). */

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "primitive/relation.h"
+#include "primitive/relation/relation.h"
 
 #define NO_ROW UINT32_MAX
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "column/text.h"
+#include "column/text/text.h"
 #include "primitive/text.h"
 
 #define LONGEST 3000u

@@ -2,7 +2,7 @@
 #ifndef RQL_SQL_DEPARSE_INTERNAL_H
 #define RQL_SQL_DEPARSE_INTERNAL_H
 
-#include "sql/rel.h"
+#include "sql/rel/rel.h"
 
 /* false: a type that cannot be written in SQL with certainty. */
 bool rql_type_print_sql(struct rql_strbuf *out, struct rql_type type);

@@ -1,6 +1,6 @@
 /* Expressions for people: EXPLAIN and the reasons why something is left to the host. */
 #include <string.h>
-#include "sql/rel.h"
+#include "sql/rel/rel.h"
 
 static void describe(struct rql_strbuf *out, const struct rql_expr *expr, bool nested);
 

@@ -6,7 +6,7 @@
 #ifndef RQL_SQL_LITERAL_H
 #define RQL_SQL_LITERAL_H
 
-#include "column/value.h"
+#include "column/value/value.h"
 #include "util/arena.h"
 #include <stdint.h>
 

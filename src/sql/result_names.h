@@ -3,7 +3,7 @@
 #ifndef RQL_SQL_RESULT_NAMES_H
 #define RQL_SQL_RESULT_NAMES_H
 
-#include "sql/rel.h"
+#include "sql/rel/rel.h"
 
 /* Is the word one that DuckDB would quote, or may it be? */
 typedef bool rql_keyword_fn(void *state, const char *word, size_t length);

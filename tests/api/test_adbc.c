@@ -2,7 +2,7 @@
  * Python's tests show what goes right. */
 #include "check.h"
 
-#include "../../src/api/adbc_abi.h"
+#include "../../src/api/adbc/adbc_abi.h"
 #include <rayql/adbc.h>
 
 static struct AdbcDriver driver;

@@ -109,7 +109,7 @@ static void joins(void **state)
 	close_session(&s);
 }
 
-/* The hash of a map (primitive/shaders/relation.glsl). */
+/* The hash of a map (primitive/relation/shaders/relation.glsl). */
 static unsigned mixed(unsigned x)
 {
 	x = (x ^ x >> 16) * 0x9e3779b1u;

@@ -19,7 +19,7 @@ static void make_sides(rayql_connection *con)
 	         "300000000000000 w, 's' || (hash(i * 19) % 26000) s, CASE WHEN i % 2 = 0 THEN 5 ELSE hash(i * 23) % 60000 END::INTEGER h, "
 	         "(hash(i * 29) % 20 / 8.0)::DOUBLE d FROM range(30000) r(i)");
 	run(con, "INSERT INTO b SELECT 1, 30000 + i, 2, 'x', 3, 1.5 FROM range(2) r(i); CREATE TABLE none AS FROM b LIMIT 0");
-	run(con, "UPDATE a SET s = 'bg7Gc6c' WHERE v < 9; UPDATE b SET s = 'diM8bfc1' WHERE v < 9"); /* one hash (flow/keys.c) */
+	run(con, "UPDATE a SET s = 'bg7Gc6c' WHERE v < 9; UPDATE b SET s = 'diM8bfc1' WHERE v < 9"); /* one hash (flow/keys/keys.c) */
 	run(con, "UPDATE a SET k = NULL WHERE v % 17 = 0; UPDATE b SET k = NULL WHERE v % 13 = 0; UPDATE a SET s = NULL WHERE v % 7 = 3; "
 	         "UPDATE b SET w = NULL WHERE v % 11 = 3; CREATE INDEX ca ON a USING columns (*); CREATE INDEX cb ON b USING columns (*); "
 	         "CREATE INDEX cn ON none USING columns (*)");

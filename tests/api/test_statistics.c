@@ -1,4 +1,4 @@
-/* COUNT, MIN and MAX of whole columns, from the descriptors of blocks (method/scan/scan_statistics.c): every type that a store
+/* COUNT, MIN and MAX of whole columns, from the descriptors of blocks (method/scan/cpu/scan_statistics.c): every type that a store
  * holds, NULLs in some blocks and in all of one, NaN and both zeros at the edges, after deletes, updates and appended rows whose
  * values are new to the dictionary, of an empty table, and under conditions that whole blocks pass. Every answer is DuckDB's. */
 #include "check.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "column/value.h"
+#include "column/value/value.h"
 #include "method/method.h"
 #include "method/runs.h"
 

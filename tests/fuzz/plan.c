@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include "sql/rel_edit.h"
+#include "sql/rel/rel_edit.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

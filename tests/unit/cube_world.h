@@ -16,7 +16,7 @@
 
 #include "method/cube/cube.h"
 #include "method/cube/cube_pack.h"
-#include "method/cube/cube_place.h"
+#include "method/cube/gpu/cube_place.h"
 
 #define MAX_DIMS 7u
 #define MAX_MEASURES 5u

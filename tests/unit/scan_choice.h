@@ -2,8 +2,8 @@
 #ifndef RQL_TESTS_UNIT_SCAN_CHOICE_H
 #define RQL_TESTS_UNIT_SCAN_CHOICE_H
 
+#include "method/scan/rows/scan_rows.h"
 #include "scan_world.h"
-#include "method/scan/scan_rows.h"
 #include "util/sort.h"
 
 #define MAX_OUTPUTS 8u

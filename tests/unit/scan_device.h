@@ -5,7 +5,7 @@
 
 #include "device/fault/fault.h"
 #include "device/vulkan/vulkan_internal.h"
-#include "method/scan/scan_compute_run.h"
+#include "method/scan/gpu/scan_compute_run.h"
 #include "vulkan_fixture.h"
 
 extern const struct rql_method rql_method_scan_compute;

@@ -7,8 +7,8 @@
 #include <cmocka.h>
 
 #include "column/batch.h"
-#include "column/type.h"
-#include "column/value.h"
+#include "column/value/type.h"
+#include "column/value/value.h"
 #include <stdlib.h>
 #include <string.h>
 

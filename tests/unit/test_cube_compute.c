@@ -9,7 +9,7 @@
 
 #include "device/device_internal.h"
 #include "device/fault/fault.h"
-#include "method/cube/cube_compute.h"
+#include "method/cube/gpu/cube_compute.h"
 #include "vulkan_fixture.h"
 
 /* A query makes pipelines of its own, and the driver's compiler takes nearly all the time: of the first 40 seeds those whose

@@ -7,7 +7,7 @@
 #include <pthread.h>
 
 #include "device/device_internal.h"
-#include "method/cube/cube_paper.h"
+#include "method/cube/paper/cube_paper.h"
 #include "submissions.h"
 #include "vulkan_fixture.h"
 

@@ -6,7 +6,7 @@
 
 #include "device/device_internal.h"
 #include "device/fault/fault.h"
-#include "method/cube/cube_rt_unit.h"
+#include "method/cube/rt/cube_rt_unit.h"
 #include "submissions.h"
 #include "vulkan_fixture.h"
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "host/host.h"
-#include "sql/rel_edit.h"
+#include "sql/rel/rel_edit.h"
 
 static const char *const setup[] = {
 	"create table t as select i::int as a, (i%7)::bigint as b, 'x'||i as s, (i*1.25)::decimal(12,2) as d,"

@@ -1,4 +1,4 @@
-/* Expressions over a dictionary's entries (expr/entries.h), made of DuckDB's plans by flow/compile_entries.c, against
+/* Expressions over a dictionary's entries (expr/entries.h), made of DuckDB's plans by flow/compute/compile_entries.c, against
  * DuckDB over a table of the same strings: random functions, patterns, escapes and lists; in every instruction set, alone
  * and on two threads. Case is compared for every code point. test_entries_host [EXPRESSIONS [SEED]] */
 #include <setjmp.h>
@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include "flow/compute/compile_entries.h"
 #include "host_fixture.h"
-#include "flow/compile_entries.h"
 #include "primitive/text.h"
 #include "vulkan_fixture.h"
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "expr/build.h"
+#include "expr/building/build.h"
 #include "expr/expr_internal.h"
 
 static struct rql_arena *arena;

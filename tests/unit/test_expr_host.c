@@ -1,4 +1,4 @@
-/* Expressions compiled by flow/compile.c and run by expr/, against DuckDB over the same rows: random typed expressions
+/* Expressions compiled by flow/compute/compile.c and run by expr/, against DuckDB over the same rows: random typed expressions
  * over random data with extremes. Values, types and NULLs are equal; where a program raises an error, DuckDB raises one
  * too; errors of single operations have DuckDB's words. test_expr_host [EXPRESSIONS [SEED]] */
 #include <setjmp.h>
@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include "flow/compute/compile.h"
 #include "host_fixture.h"
-#include "flow/compile.h"
 
 #define ROWS 5000
 #define MAX_BATCHES 16

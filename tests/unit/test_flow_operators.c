@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "flow/join_keys.h"
-#include "flow/keys.h"
+#include "flow/join/join_keys.h"
+#include "flow/keys/keys.h"
 #include "host/host.h"
 
 /* The release build draws them all; with a sanitizer each kind comes up as well, at four times the price or more. */

@@ -1,4 +1,4 @@
-/* The forms of an index's maps (method/index/index_map.h) beside a search of all pairs: random keys of many widths, with
+/* The forms of an index's maps (method/index/forms/index_map.h) beside a search of all pairs: random keys of many widths, with
  * duplicates, crowded, all equal, the extremes of 64 bits, none; points, misses and ranges. test_index_map [MAPS [SEED]] */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 #include "device/device.h"
 #include "device/fault/fault.h"
 #include "method/index/compute/index_compute.h"
-#include "method/index/index_map.h"
+#include "method/index/forms/index_map.h"
 #include "vulkan_fixture.h"
 
 static unsigned maps = 400;

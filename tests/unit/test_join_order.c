@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "plan/join_order.h"
+#include "plan/join/join_order.h"
 
 #define MOST 7u
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 #include "host/host.h"
-#include "sql/rel.h"
+#include "sql/rel/rel.h"
 
 static struct rql_host_db *db;
 static struct rql_host_con *con;

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "plan/memo.h"
+#include "plan/price/memo.h"
 
 #define MOST 15u
 #define STATEMENT 3000.0

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 #include <json-c/json.h>
 #include "host_fixture.h"
-#include "sql/rel.h"
+#include "sql/rel/rel.h"
 
 static const char *const tables[] = {
 	"CREATE TABLE t AS SELECT i::INTEGER AS a, (i % 7)::BIGINT AS b, 's' || i AS s, (i * 1.5)::DECIMAL(12, 2) AS d,"

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "sql/rel.h"
+#include "sql/rel/rel.h"
 
 #define PLAN(text) "{\"error\":false,\"plans\":[" text "]}"
 #define INT "{\"id\":\"INTEGER\"}"

@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include "column/value.h"
+#include "column/value/value.h"
 #include "device/vulkan/vulkan_internal.h"
-#include "primitive/relation.h"
+#include "primitive/relation/relation.h"
 #include "util/threads.h"
 #include "vulkan_fixture.h"
 

@@ -1,7 +1,7 @@
 /* The fused scan against a naive row-at-a-time oracle: random stores (all kinds of columns, NULLs, appended
  * segments) and random requests, at every instruction set and with several threads; and the edges one by one. */
+#include "method/scan/cpu/scan_simd.h"
 #include "scan_narrow.h"
-#include "method/scan/scan_simd.h"
 
 #define CASES (SLOW ? 60u : 400u)
 

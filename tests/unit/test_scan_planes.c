@@ -4,7 +4,7 @@
 #include "scan_world.h"
 
 #include "expr/date.h"
-#include "method/scan/scan_planes.h"
+#include "method/scan/gpu/scan_planes.h"
 
 static unsigned blocks_seen, calendars, translated, planes_skipped;
 

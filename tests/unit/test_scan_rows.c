@@ -1,8 +1,8 @@
 /* Selections of rows against a naive oracle: random stores and requests (filters, joins, outputs of all sources, orders of
  * several keys, limits), at every instruction set and with several threads, with filters and with lists of the rows that
  * pass; and the edges one by one. */
+#include "method/scan/rows/scan_rows_query.h"
 #include "scan_choice.h"
-#include "method/scan/scan_rows_query.h"
 
 #define CASES (SLOW ? 24u : 400u)
 

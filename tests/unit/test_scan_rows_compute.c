@@ -5,7 +5,7 @@
 
 #include <pthread.h>
 
-#include "method/scan/scan_rows_query.h"
+#include "method/scan/rows/scan_rows_query.h"
 #include "scan_device.h"
 
 /* A table of each size, and one whose requests are bounded and listed. */

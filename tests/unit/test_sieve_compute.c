@@ -10,10 +10,10 @@
 #include "sieve_world.h"
 
 #include "device/fault/fault.h"
-#include "method/sieve/sieve_rank.h"
 #include "device/vulkan/vulkan_internal.h"
-#include "method/sieve/sieve_gpu.h"
-#include "method/sieve/sieve_places.h"
+#include "method/sieve/gpu/sieve_gpu.h"
+#include "method/sieve/gpu/sieve_rank.h"
+#include "method/sieve/space/sieve_places.h"
 #include "vulkan_fixture.h"
 
 extern const struct rql_method rql_method_sieve_compute, rql_method_sieve_positions, rql_method_sieve_blocks,

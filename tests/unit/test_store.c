@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "column/store_internal.h"
+#include "column/store/store_internal.h"
 
 static uint64_t random_state = 88172645463325252;
 static char folder[] = "/tmp/rayql-store-XXXXXX", path[64];

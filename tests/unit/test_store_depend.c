@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "column/store_internal.h"
+#include "column/store/store_internal.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define ROUNDS 12u

@@ -1,4 +1,4 @@
-/* The kernels over strings (column/text.h) against naive ones: random texts of one to four bytes a character, alone and as
+/* The kernels over strings (column/text/text.h) against naive ones: random texts of one to four bytes a character, alone and as
  * a dictionary holds them, in every instruction set. test_text [ROUNDS [SEED]] */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
-#include "column/text.h"
+#include "column/text/text.h"
 #include "util/arena.h"
 
 static unsigned rounds = 1000;

@@ -2,7 +2,7 @@
 #include "bind/block/beyond.h"
 
 #include <string.h>
-#include "column/store.h"
+#include "column/store/store.h"
 
 static void put_type(struct rql_strbuf *out, struct rql_type type)
 {

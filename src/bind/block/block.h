@@ -5,7 +5,7 @@
 #ifndef RQL_BIND_BLOCK_H
 #define RQL_BIND_BLOCK_H
 
-#include "sql/rel_edit.h"
+#include "sql/rel/rel_edit.h"
 #include "util/arena.h"
 
 /* A relation of any form that is joined to the block's rows by equal keys, but not by an inner join. */

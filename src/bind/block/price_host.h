@@ -6,7 +6,7 @@
 #define RQL_BIND_PRICE_HOST_H
 
 #include "bind/block/block.h"
-#include "column/store.h"
+#include "column/store/store.h"
 
 /* A row of a subquery's table or an outer join's is read by two columns or so, and hashed: TPC-H's Q17, Q18 and Q21 take the
  * host five values' time for each. */

@@ -3,7 +3,7 @@
 #define RQL_BIND_WANTED_H
 
 #include "flow/shape.h"
-#include "sql/rel.h"
+#include "sql/rel/rel.h"
 #include "util/arena.h"
 
 /* The nodes on the way from the root to the one at hand, the nearest first. */

@@ -2,7 +2,7 @@
 #include "bind/normal/evaluate.h"
 
 #include <string.h>
-#include "flow/compile.h"
+#include "flow/compute/compile.h"
 
 /* The result of a row as a value. false: of a kind that is none. */
 static bool value_of(const struct rql_program_result *result, struct rql_lanes lanes, uint32_t row, struct rql_type type,

@@ -3,7 +3,7 @@
 #ifndef RQL_BIND_EVALUATE_H
 #define RQL_BIND_EVALUATE_H
 
-#include "sql/rel.h"
+#include "sql/rel/rel.h"
 
 /* The value of an expression without columns. false: programs do not know it, or it fails. */
 bool rql_evaluate_constant(struct rql_arena *arena, const struct rql_expr *e, struct rql_value *out);

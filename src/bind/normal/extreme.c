@@ -4,7 +4,7 @@
 
 #include "bind/normal/normal.h"
 #include "expr/date.h"
-#include "sql/rel_edit.h"
+#include "sql/rel/rel_edit.h"
 
 #define DAY_MICROS INT64_C(86400000000)
 

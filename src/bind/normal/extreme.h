@@ -3,7 +3,7 @@
 #ifndef RQL_BIND_EXTREME_H
 #define RQL_BIND_EXTREME_H
 
-#include "sql/rel.h"
+#include "sql/rel/rel.h"
 
 /* true: some constant is extreme, or written so that nobody here can tell, or a moment of a rare unit is cast. */
 bool rql_plan_has_extremes(const struct rql_rel *root);

@@ -3,7 +3,7 @@
 #ifndef RQL_BIND_FALLIBLE_H
 #define RQL_BIND_FALLIBLE_H
 
-#include "sql/rel.h"
+#include "sql/rel/rel.h"
 
 /* false only for what is known never to fail, whatever the values are. */
 bool rql_expr_can_fail(const struct rql_expr *e);

@@ -5,7 +5,7 @@
 #define RQL_BIND_NORMAL_H
 
 #include "bind/context.h"
-#include "sql/rel_edit.h"
+#include "sql/rel/rel_edit.h"
 
 /* *root is used up. The plan has no volatile function (bind/normal/stability.h); what holds within one query (now()) is folded, so
  * that such a plan serves but once. RQL_ERROR_UNSUPPORTED: the host must answer, and why; else fails for

@@ -4,7 +4,7 @@
 #define RQL_BIND_STABILITY_H
 
 #include "bind/context.h"
-#include "sql/rel.h"
+#include "sql/rel/rel.h"
 
 enum rql_stability {
 	RQL_CONSISTENT,   /* equal arguments give equal values */

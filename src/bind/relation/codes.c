@@ -9,7 +9,7 @@
 #include "bind/normal/fallible.h"
 #include "bind/relation/codes_device.h"
 #include "bind/relation/codes_values.h"
-#include "flow/compile_entries.h"
+#include "flow/compute/compile_entries.h"
 
 uint64_t *rql_codes_new(struct rql_arena *arena, const struct rql_dimension *d)
 {

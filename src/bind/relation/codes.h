@@ -4,7 +4,7 @@
 
 #include "bind/context.h"
 #include "method/method.h"
-#include "sql/rel.h"
+#include "sql/rel/rel.h"
 
 static inline uint32_t rql_codes_words(const struct rql_dimension *d)
 {

@@ -4,9 +4,9 @@
 #ifndef RQL_BIND_CODES_MEMO_H
 #define RQL_BIND_CODES_MEMO_H
 
-#include "column/dimension.h"
+#include "column/map/dimension.h"
 #include "device/placement.h"
-#include "sql/rel.h"
+#include "sql/rel/rel.h"
 
 struct rql_codes_memo;
 struct rql_codes_memo *rql_codes_memo_new(void); /* NULL: out of memory, and nothing is remembered */

@@ -7,7 +7,7 @@
 #include "bind/relation/codes_memo.h"
 #include "bind/star/distinct.h"
 #include "device/placement.h"
-#include "flow/compile_entries.h"
+#include "flow/compute/compile_entries.h"
 #include "util/sort.h"
 
 /* Values of fewer entries are made again faster than they are found. */

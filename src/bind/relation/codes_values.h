@@ -4,7 +4,7 @@
 #define RQL_BIND_CODES_VALUES_H
 
 #include "bind/context.h"
-#include "column/dimension.h"
+#include "column/map/dimension.h"
 
 /* expr for every code, as rql_codes_evaluate gives it. *shared: the column lives as long as ctx->codes, else in arena. Shared
  * are values that RayQL's kernels alone make, of dictionaries that say when they go: a placement on the CPU, which gives

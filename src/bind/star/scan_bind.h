@@ -5,7 +5,7 @@
 #include "bind/relation/slots.h"
 #include "bind/star/scan_map.h"
 #include "catalog/catalog.h"
-#include "flow/compile.h"
+#include "flow/compute/compile.h"
 
 /* A list of expressions that become results of one program: what groups and aggregates read. */
 struct rql_scan_binding {

@@ -6,7 +6,7 @@
 
 #include "bind/star/scan_bind.h"
 #include "column/form.h"
-#include "sql/rel_edit.h"
+#include "sql/rel/rel_edit.h"
 
 uint32_t rql_scan_find_halves(const struct rql_store_snapshot *snapshot, const uint32_t *column_ids,
                               const struct rql_expr *column)

@@ -2,7 +2,7 @@
 #ifndef RQL_BIND_SCAN_KEY_CODES_H
 #define RQL_BIND_SCAN_KEY_CODES_H
 
-#include "column/store.h"
+#include "column/store/store.h"
 #include "util/arena.h"
 #include "util/threads.h"
 

@@ -21,7 +21,7 @@ struct truth {
 };
 struct solver {
 	struct rql_arena *arena;
-	rql_type_id type; /* of the column: of reals and UHUGEINTs values are places (column/value.h) */
+	rql_type_id type; /* of the column: of reals and UHUGEINTs values are places (column/value/value.h) */
 	bool failed;      /* out of memory, or too many ranges */
 };
 

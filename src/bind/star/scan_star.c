@@ -4,7 +4,7 @@
 
 #include <string.h>
 #include "bind/block/definition.h"
-#include "expr/build.h"
+#include "expr/building/build.h"
 
 #define NOBODY (UINT32_MAX - 1)
 #define MAX_OUTPUTS 256u

@@ -46,7 +46,7 @@ static bool is_bound(const struct rql_expr *e)
 	       strcmp(e->name, "<>") != 0 && rql_type_equal(e->children[0]->type, e->children[1]->type);
 }
 
-/* ... and its value is that of a point of the statement (sql/rel.h): which one. Only a test that stands alone is one. */
+/* ... and its value is that of a point of the statement (sql/rel/rel.h): which one. Only a test that stands alone is one. */
 static uint32_t point_of(const struct rql_scan_binding *b, const struct rql_expr *e, uint32_t tests_before)
 {
 	const bool alone = b->conjunct_count > tests_before;

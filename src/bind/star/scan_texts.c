@@ -3,7 +3,7 @@
 #include <string.h>
 #include "bind/star/distinct.h"
 #include "bind/star/scan_bind.h"
-#include "column/dict.h"
+#include "column/text/dict.h"
 
 #define TEXTS_MOST (1u << 20) /* of several columns: they are numbered while the statement is planned */
 

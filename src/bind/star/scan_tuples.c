@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "bind/star/scan_bind.h"
-#include "column/dict.h"
+#include "column/text/dict.h"
 
-#define TUPLES_MOST 4096u /* more keys no index looks up (plan/price_rows.h) */
+#define TUPLES_MOST 4096u /* more keys no index looks up (plan/price/price_rows.h) */
 
 static bool may_be_part(const struct rql_store_column *stored)
 {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "method/cube/cube_pack.h"
-#include "method/cube/cube_place.h"
+#include "method/cube/gpu/cube_place.h"
 
 rql_status rql_cube_new(struct rql_budget *budget, const char *name, struct rql_cube_owned **out, struct rql_error *err)
 {

@@ -1,6 +1,6 @@
 /* What structures do with cubes (method/contents.h). */
-#include "method/cube/cube_arrays.h"
-#include "method/cube/cube_rt.h"
+#include "method/cube/gpu/cube_arrays.h"
+#include "method/cube/rt/cube_rt.h"
 
 /* A cube begins with its relation. */
 static const struct rql_cube *cube_of(const struct rql_relation *relation)

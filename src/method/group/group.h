@@ -4,7 +4,7 @@
 
 #include "group/groups.h"
 #include "method/method.h"
-#include "primitive/relation.h"
+#include "primitive/relation/relation.h"
 
 /* One aggregation over a column of the form: a column of the group-by. */
 struct rql_group_state {

@@ -27,7 +27,7 @@ static rql_status no_memory(const struct binding *b)
 
 /* ---- the key ---- */
 
-/* Reals alone: equal ones have one field, which is the key. What a group shows is an aggregate (plan/join_groups.c). */
+/* Reals alone: equal ones have one field, which is the key. What a group shows is an aggregate (plan/join/join_groups.c). */
 static rql_status bind_real(struct binding *b, const struct rql_group_key *key)
 {
 	const uint64_t codes = key->wide_count ? key->wide_count : key->key_count;

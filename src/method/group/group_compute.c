@@ -1,4 +1,4 @@
-/* Rows of a key and values, which another method leaves on the device, aggregated by a group-by of primitive/relation.h, on
+/* Rows of a key and values, which another method leaves on the device, aggregated by a group-by of primitive/relation/relation.h, on
  * one of several units (group.h); and the unit compute, by partitions. Groups go to the host, or stay as COLUMNS. The
  * output has room for the groups that are expected; what is found beyond it is counted, and the
  * next run has room for that. */
@@ -457,7 +457,7 @@ uint64_t rql_group_bytes(const struct rql_prepared *p)
 	return sizeof(*p) + rql_arena_bytes(p->arena) + p->rows.method->bytes(p->rows.prepared);
 }
 
-/* ---- the unit compute: the partitioned group-by of primitive/relation.h ---- */
+/* ---- the unit compute: the partitioned group-by of primitive/relation/relation.h ---- */
 
 static rql_status open_groups(struct rql_device *device, struct rql_group_by *by, void **own, struct rql_error *err)
 {

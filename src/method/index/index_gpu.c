@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "column/store.h"
+#include "column/store/store.h"
 #include "method/index/index_kernels.h"
 #include "method/method.h"
 #include "method/rows.h"

@@ -8,9 +8,9 @@
 #include "device/placement.h"
 #include "method/index/index_choose.h"
 #include "method/index/index_keys.h"
-#include "primitive/lookup_bits.h"
-#include "primitive/primitive.h"
 #include "method/stage.h"
+#include "primitive/lookup/lookup_bits.h"
+#include "primitive/primitive.h"
 
 struct rql_index_gpu;
 /* Of one segment: where its keys lie among the probes. */

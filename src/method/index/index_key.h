@@ -36,7 +36,7 @@ union rql_index_room {
 
 /* -0.0 is 0.0, and every NaN the same one, the greatest. */
 int64_t rql_index_of_real(double value);
-/* A place among reals (column/value.h), or one beyond all of them, as such an integer: NaN is the greatest, and above it
+/* A place among reals (column/value/value.h), or one beyond all of them, as such an integer: NaN is the greatest, and above it
  * and the infinite there is nothing. */
 rql_int128 rql_index_of_place(rql_int128 place, bool least);
 /* Of a segment's column the least and greatest values, as descriptors have them: of coded columns codes as they are
@@ -50,7 +50,7 @@ void rql_index_decode(const struct rql_store_kernels *k, const struct rql_store_
 /* Integers of any width. */
 void rql_index_decode_wide(const struct rql_store_kernels *k, const struct rql_store_view *view, uint32_t block,
                            uint32_t first, uint32_t count, rql_int128 *out);
-/* Unsigned integers of 128 bits: here they are their places (column/value.h). */
+/* Unsigned integers of 128 bits: here they are their places (column/value/value.h). */
 static inline bool rql_index_is_lowered(enum rql_store_kind kind, struct rql_type type)
 {
 	return kind == RQL_STORE_INTEGER && type.id == RQL_TYPE_UHUGEINT;

@@ -1,7 +1,7 @@
 /* A run of look-ups: values of the covered conditions looked up, the others tested where something was found. */
 #include <math.h>
 #include <string.h>
-#include "column/dict.h"
+#include "column/text/dict.h"
 #include "method/index/index_look.h"
 #include "util/simd.h"
 

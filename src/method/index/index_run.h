@@ -5,8 +5,8 @@
 #define RQL_METHOD_INDEX_INDEX_RUN_H
 
 #include "device/placement.h"
+#include "method/index/forms/index_map.h"
 #include "method/index/index_key.h"
-#include "method/index/index_map.h"
 
 struct rql_index_run {
 	struct rql_placement placement; /* first */

@@ -3,7 +3,7 @@
 #define RQL_METHOD_JOIN_JOIN_H
 
 #include "method/method.h"
-#include "primitive/relation.h"
+#include "primitive/relation/relation.h"
 
 struct rql_join_unit {
 	enum rql_unit unit;

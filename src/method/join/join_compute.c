@@ -1,4 +1,4 @@
-/* The join of two sides that other stages leave on a GPU: a stage around a join of primitive/relation.h, whose sides, keys
+/* The join of two sides that other stages leave on a GPU: a stage around a join of primitive/relation/relation.h, whose sides, keys
  * and payloads are columns of forms, on one of several units (join.h), and its unit compute. The output has room for what is
  * expected; what is found beyond it is counted, and the next run has room for that. */
 #include <stddef.h>
@@ -408,7 +408,7 @@ uint64_t rql_join_bytes(const struct rql_prepared *p)
 	       p->pair.probe.method->bytes(p->pair.probe.prepared) + p->pair.build.method->bytes(p->pair.build.prepared);
 }
 
-/* ---- the unit compute: the partitioned hash join of primitive/relation.h ---- */
+/* ---- the unit compute: the partitioned hash join of primitive/relation/relation.h ---- */
 
 static rql_status open_join(struct rql_device *device, struct rql_join *join, void **own, struct rql_error *err)
 {

@@ -9,7 +9,7 @@
 
 #include "column/pack.h"
 #include "column/record_sort.h"
-#include "column/value.h"
+#include "column/value/value.h"
 
 #define CHUNK UINT64_C(65536) /* rows of a worker at once */
 #define HEAP_MOST UINT64_C(65536)

@@ -1,7 +1,7 @@
 /* The cost constants of scans: small requests over a made-up store, each dominated by one constant (scan_cost.c and
  * scan_compute_price.c have the formulas that they go into). The CPU's store is larger than the second-level cache. */
+#include "expr/building/build.h"
 #include "method/scan/scan_query.h"
-#include "expr/build.h"
 
 #include <math.h>
 

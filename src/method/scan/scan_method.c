@@ -1,5 +1,5 @@
 /* The method "scan" on the CPU. */
-#include "method/scan/scan_rows.h"
+#include "method/scan/rows/scan_rows.h"
 
 #include <stdlib.h>
 

@@ -10,10 +10,10 @@
 #define RQL_METHOD_SCAN_SCAN_QUERY_H
 
 #include "column/form.h"
-#include "column/map_layout.h"
+#include "column/map/map_layout.h"
 #include "group/groups.h"
+#include "method/scan/cpu/scan_simd.h"
 #include "method/scan/scan.h"
-#include "method/scan/scan_simd.h"
 #include "util/mem.h"
 
 #include <pthread.h>

@@ -1,8 +1,8 @@
 /* Sieves ahead of the first query, and what is there of them (method/contents.h). */
 #include "method/contents.h"
 
-#include "method/sieve/sieve_blocks.h"
-#include "method/sieve/sieve_order.h"
+#include "method/sieve/gpu/sieve_blocks.h"
+#include "method/sieve/gpu/sieve_order.h"
 
 static rql_status place_segment(const struct rql_store_snapshot *snapshot, uint32_t segment,
                                 const struct rql_index_of *of, struct rql_device *device, struct rql_progress *progress,

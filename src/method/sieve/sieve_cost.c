@@ -1,6 +1,6 @@
 /* What a sieve will read: exactly what its vectors say of the segments whose runs are there, a guess of the others. */
 #include <math.h>
-#include "method/sieve/sieve_place.h"
+#include "method/sieve/gpu/sieve_place.h"
 #include "method/sieve/sieve_positions.h"
 #include "method/sieve/sieve_query.h"
 

@@ -58,7 +58,7 @@ static inline uint64_t rql_sieve_value_key(struct rql_type type, rql_int128 valu
 	return rql_sieve_is_wide(type) ? rql_sieve_wide_key(value) : rql_sieve_integer_key(type, (uint64_t)value);
 }
 
-/* The key of a packed field over a block's base (column/store.h: "A value is"). */
+/* The key of a packed field over a block's base (column/store/store.h: "A value is"). */
 static inline uint64_t rql_sieve_packed_key(const struct rql_store_view *view, const struct rql_store_block *block,
                                             const struct rql_packed *packed, uint64_t at)
 {

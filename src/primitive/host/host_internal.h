@@ -3,9 +3,9 @@
 #define RQL_HOST_INTERNAL_H
 
 #include <pthread.h>
-#include "primitive/exchange.h"
 #include "primitive/host/host_join.h"
-#include "primitive/relation_internal.h"
+#include "primitive/relation/exchange.h"
+#include "primitive/relation/relation_internal.h"
 
 struct rql_host_sizes;
 /* The join on a device, without memory but for the build side's keys, whose device decides about sizes. */

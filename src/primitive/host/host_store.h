@@ -9,7 +9,7 @@
 #ifndef RQL_PRIMITIVE_HOST_STORE_H
 #define RQL_PRIMITIVE_HOST_STORE_H
 
-#include "primitive/relation.h"
+#include "primitive/relation/relation.h"
 #include "util/budget.h"
 
 #define RQL_HOST_PASS_BITS 9u   /* more partitions: runs of less than 128 rows of a chunk */

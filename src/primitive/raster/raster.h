@@ -5,7 +5,7 @@
 #define RQL_PRIMITIVE_RASTER_H
 
 #include "device/draw.h"
-#include "primitive/relation.h"
+#include "primitive/relation/relation.h"
 
 #define RQL_RASTER_ROWS UINT64_C(0x7fffffff) /* of a side, and no more than a count image has pixels */
 #define RQL_RASTER_LAYERS 64u

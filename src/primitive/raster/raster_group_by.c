@@ -3,7 +3,7 @@
 #include "primitive/primitive_internal.h"
 #include "primitive/raster/group_by.h"
 #include "primitive/raster/raster_kernels.h"
-#include "primitive/relation_internal.h"
+#include "primitive/relation/relation_internal.h"
 #include "shaders/primitive/group_assign.comp.h"
 #include "shaders/primitive/group_atomics.frag.h"
 #include "shaders/primitive/group_extremes.frag.h"

@@ -3,7 +3,7 @@
 #include "primitive/primitive_internal.h"
 #include "primitive/raster/group_by.h"
 #include "primitive/raster/raster_kernels.h"
-#include "primitive/relation_internal.h"
+#include "primitive/relation/relation_internal.h"
 
 /* Offsets in temp, before the drawing's own. */
 struct plan {

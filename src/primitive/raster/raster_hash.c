@@ -2,7 +2,7 @@
 #include "primitive/primitive_internal.h"
 #include "primitive/raster/raster.h"
 #include "primitive/raster/raster_kernels.h"
-#include "primitive/relation_internal.h"
+#include "primitive/relation/relation_internal.h"
 #include "shaders/primitive/raster_hash.comp.h"
 
 static const struct rql_kernel hash_kernel = {"primitive.raster_hash", rql_spv_raster_hash_comp,

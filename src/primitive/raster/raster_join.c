@@ -5,7 +5,7 @@
 
 #include "primitive/primitive_internal.h"
 #include "primitive/raster/raster_kernels.h"
-#include "primitive/relation_internal.h"
+#include "primitive/relation/relation_internal.h"
 #include "shaders/primitive/raster_build.frag.h"
 #include "shaders/primitive/raster_build.vert.h"
 #include "shaders/primitive/raster_count.frag.h"

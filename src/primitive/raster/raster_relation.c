@@ -3,7 +3,7 @@
 
 #include "primitive/primitive_internal.h"
 #include "primitive/raster/raster_kernels.h"
-#include "primitive/relation_internal.h"
+#include "primitive/relation/relation_internal.h"
 #include "shaders/primitive/raster_gather.comp.h"
 
 static const struct rql_kernel gather_kernel = {"primitive.raster_gather", rql_spv_raster_gather_comp,

@@ -1,7 +1,7 @@
 /* cgRX, the coarse index (papers/002, section 3.2, tells it), and the thesis's own forms of RX, which are its case of
  * one key a bucket. Keys are sorted and cut into buckets of 2^log2_bucket; the last key of each bucket is a triangle, its
  * representative. A ray along x from a key finds the bucket that the key, or the next greater one, is in. A search in
- * the bucket does the rest, so that points, ranges, counts and sums are as of rql_lookup (primitive/lookup.h).
+ * the bucket does the rest, so that points, ranges, counts and sums are as of rql_lookup (primitive/lookup/lookup.h).
  *
  * Empty lines are jumped over by markers: every line that has representatives has a triangle at x = -1, every plane
  * one at x = y = -1, in parts of their own mask. A marker knows the first bucket of its line or plane, so that a probe

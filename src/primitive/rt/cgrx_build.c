@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "primitive/lookup.h"
+#include "primitive/lookup/lookup.h"
 #include "primitive/rt/rt_internal.h"
 #include "shaders/primitive/rt/cgrx_fill.comp.h"
 #include "shaders/primitive/rt/cgrx_plan_32.comp.h"

@@ -3,7 +3,7 @@
 #define RQL_PRIMITIVE_RT_INTERNAL_H
 
 #include "primitive/primitive_internal.h"
-#include "primitive/relation_internal.h"
+#include "primitive/relation/relation_internal.h"
 #include "primitive/rt/cgrx_nodes.h"
 #include "primitive/rt/rt_kernels.h"
 

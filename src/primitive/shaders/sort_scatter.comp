@@ -8,7 +8,7 @@
 #extension GL_GOOGLE_include_directive : require
 #include "device/kernel.glsl"
 #include "primitive/primitive_kernels.h"
-#include "primitive/shaders/relation.glsl"
+#include "primitive/relation/shaders/relation.glsl"
 layout(push_constant, scalar) uniform rql_push { rql_sort_args args; };
 // Words of shared memory: a tile's keys, then its values, and before them the counters of all subgroups.
 layout(constant_id = 2) const uint POOL = 8192u;

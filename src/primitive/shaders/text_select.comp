@@ -1,5 +1,5 @@
 #version 460
-// A condition over strings (column/text_program.h) for a tile of entries: first the bytes of the tile are searched, all
+// A condition over strings (column/text/text_program.h) for a tile of entries: first the bytes of the tile are searched, all
 // threads side by side, then each thread runs the condition for some of the entries.
 // Floor: with a search all bytes read once; the bits written.
 #extension GL_GOOGLE_include_directive : require

@@ -3,7 +3,7 @@
 #include "device/kernel.glsl"
 layout(local_size_x_id = 0) in;
 #include "geometry/key.glsl"
-#include "selftest/selftest_key_kernels.h"
+#include "selftest/lookup/selftest_key_kernels.h"
 layout(push_constant, scalar) uniform rql_push { rql_key_args args; };
 layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer rql_case_at { rql_key_case value; };
 layout(buffer_reference, scalar, buffer_reference_align = 4) writeonly buffer rql_result_at { float value; };

@@ -3,7 +3,7 @@
 #include "device/kernel.glsl"
 layout(local_size_x_id = 0) in;
 #include "geometry/key.glsl"
-#include "selftest/selftest_keyray_kernels.h"
+#include "selftest/lookup/selftest_keyray_kernels.h"
 #include "selftest/shaders/words.glsl"
 layout(push_constant, scalar) uniform rql_push { rql_keyfill_args args; };
 layout(buffer_reference, scalar, buffer_reference_align = 4) writeonly buffer rql_corner_at { float value; };

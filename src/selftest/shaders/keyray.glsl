@@ -3,7 +3,7 @@
 #include "device/kernel.glsl"
 #include "device/trace.glsl"
 #include "geometry/key.glsl"
-#include "selftest/selftest_keyray_kernels.h"
+#include "selftest/lookup/selftest_keyray_kernels.h"
 #include "selftest/shaders/words.glsl"
 layout(push_constant, scalar) uniform rql_push { rql_keyray_args args; };
 

@@ -1,6 +1,6 @@
 /* Rows that DELETE and UPDATE changed in a table, taken over into its columns without reading it.
  *
- * exec/follow.c says which row ids such statements changed. The columns hold the rows with ids 0 to greatest_rowid but
+ * exec/follow/follow.c says which row ids such statements changed. The columns hold the rows with ids 0 to greatest_rowid but
  * for known gaps, in order, so an id is the number of a row. But a checkpoint of the host may give rows that follow
  * deleted ones lower ids. Whether it has is seen afterwards, in the transaction that reads the table: a row that moved
  * has taken an id that was free. There it is found, or it has been deleted in its turn, under an id that was gone

@@ -1,4 +1,4 @@
-/* The kind "columns": compressed columns of one base table (column/store.h), by CREATE INDEX ... USING columns or by
+/* The kind "columns": compressed columns of one base table (column/store/store.h), by CREATE INDEX ... USING columns or by
  * rayql_auto_columns. Of structure/ only this folder and the indexes of such columns
  * (index/) see it. */
 #ifndef RQL_STRUCTURE_COLUMNS_COLUMNS_H

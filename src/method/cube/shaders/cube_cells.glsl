@@ -3,7 +3,7 @@
 // memory or a workgroup. Include after device/kernel.glsl; define CUBE_REAL=1 before it when a slot may be a
 // RQL_CUBE_SUM_REAL (the module then needs shaderFloat64; the host compiles one variant of each).
 //
-// How it is used (the structs are in method/cube/cube_kernels.h):
+// How it is used (the structs are in method/cube/gpu/cube_kernels.h):
 //
 //   rql_cube_program p = CubeProgram(args.program).v;         // the bound request
 //   rql_cube_accumulator acc = args.accumulator;              // rows at rest: templates
@@ -30,7 +30,7 @@
 // each on average because the nearer block boundary is taken; nothing else depends on its length.
 #ifndef CUBE_CELLS_GLSL
 #define CUBE_CELLS_GLSL
-#include "method/cube/cube_kernels.h"
+#include "method/cube/gpu/cube_kernels.h"
 
 #ifndef CUBE_REAL
 #define CUBE_REAL 0

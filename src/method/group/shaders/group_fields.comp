@@ -6,8 +6,8 @@
 #extension GL_GOOGLE_include_directive : require
 #include "device/kernel.glsl"
 #include "method/group/group_kernels.h"
-#include "primitive/shaders/average.glsl"
-#include "primitive/shaders/halves.glsl"
+#include "primitive/relation/shaders/average.glsl"
+#include "primitive/relation/shaders/halves.glsl"
 #include "primitive/shaders/ordered.glsl"
 #include "primitive/shaders/words.glsl"
 layout(local_size_x_id = 0) in;

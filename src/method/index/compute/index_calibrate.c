@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "primitive/lookup.h"
+#include "primitive/lookup/lookup.h"
 
 #define RUNS 3u
 #define LEAST_SLOTS (UINT64_C(1) << 20)

@@ -1,13 +1,13 @@
 /* A segment's run on a GPU: made of the run of the same form on the CPU (index_run.h), in the table of placements under the
  * segment, so that it goes with it and gives way as it does. Sorted and direct runs and B+ trees lie there as they are,
- * and are searched as primitive/lookup.h says. A hashed one is built there anew, of its different keys, beside
+ * and are searched as primitive/lookup/lookup.h says. A hashed one is built there anew, of its different keys, beside
  * lists of their rows. */
 #ifndef RQL_METHOD_INDEX_INDEX_PLACED_H
 #define RQL_METHOD_INDEX_INDEX_PLACED_H
 
 #include "device/placement.h"
 #include "method/index/index_run.h"
-#include "primitive/lookup_bits.h"
+#include "primitive/lookup/lookup_bits.h"
 
 #define RQL_INDEX_PLACED_BUFFERS 6u
 

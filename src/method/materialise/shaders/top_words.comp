@@ -4,7 +4,7 @@
 #include "device/kernel.glsl"
 #include "method/materialise/shaders/top.glsl"
 
-// rql_real_place of column/value.h, of a field.
+// rql_real_place of column/value/value.h, of a field.
 uint64_t place_of(uint64_t field)
 {
 	uint64_t bits = ~field;

@@ -13,8 +13,8 @@
 layout(local_size_x_id = 0) in;
 #include "method/scan/shaders/scan_rows.glsl"
 #include "method/scan/shaders/scan_entry.glsl"
-#include "primitive/shaders/average.glsl"
-#include "primitive/shaders/halves.glsl"
+#include "primitive/relation/shaders/average.glsl"
+#include "primitive/relation/shaders/halves.glsl"
 
 layout(push_constant, scalar) uniform Args { rql_scan_collect_args args; };
 layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer Wanted { rql_scan_wanted_args v; };

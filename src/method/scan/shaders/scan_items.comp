@@ -5,7 +5,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "device/kernel.glsl"
-#include "method/scan/scan_kernels.h"
+#include "method/scan/gpu/scan_kernels.h"
 layout(local_size_x_id = 0) in;
 layout(push_constant, scalar) uniform Args { rql_scan_items_args args; };
 layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer ItemsU64 { uint64_t v; };

@@ -6,7 +6,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "device/kernel.glsl"
-#include "method/scan/scan_kernels.h"
+#include "method/scan/gpu/scan_kernels.h"
 #include "primitive/shaders/words.glsl"
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint PASS = RQL_SCAN_MAKE_PUT;
@@ -119,7 +119,7 @@ void put_payload(uint64_t place, uint found)
 		atomicOr(RQL_U32(args.found, at >> 2), found << (uint(at & 3ul) * 8u));
 }
 
-// Words are those of column/map_layout.h, so that one atomic claims a place for its key.
+// Words are those of column/map/map_layout.h, so that one atomic claims a place for its key.
 bool put_hashed(uint64_t place, uint64_t row)
 {
 	uint64_t at;

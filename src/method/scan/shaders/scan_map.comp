@@ -5,7 +5,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "device/kernel.glsl"
-#include "method/scan/scan_kernels.h"
+#include "method/scan/gpu/scan_kernels.h"
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint PART = 0;
 layout(push_constant, scalar) uniform Args { rql_scan_map_args args; };
@@ -17,7 +17,7 @@ layout(buffer_reference, scalar, buffer_reference_align = 4) writeonly buffer Ma
 #define BITS 0u
 #define FOUND 1u
 
-// Entries: the key's word in their first half, then what is found (column/map_layout.h).
+// Entries: the key's word in their first half, then what is found (column/map/map_layout.h).
 void put_key(uvec2 word, uint found)
 {
 	uint64_t hash = packUint2x32(word) * 0x9e3779b97f4a7c15ul, at = (hash ^ (hash >> 32)) & args.mask;

@@ -1,7 +1,7 @@
 // Rows of groups: where values are added, and how they are folded. Include after device/kernel.glsl.
 #ifndef SCAN_ROWS_GLSL
 #define SCAN_ROWS_GLSL
-#include "method/scan/scan_kernels.h"
+#include "method/scan/gpu/scan_kernels.h"
 
 #ifndef SCAN_REAL
 #define SCAN_REAL 0

@@ -30,7 +30,7 @@ uint scan_payload(const uint64_t table, const uint at, const uint span, const ui
 	uint word = ScanU32(byte & ~3ul).v;
 	return width == 4u ? word : bitfieldExtract(word, int(uint(byte) & 3u) * 8, int(width) * 8);
 }
-// Else: a hash table, of entries of 8 or 16 bytes (column/map_layout.h). A search reads 32 bytes of it at once: 4 places or 2,
+// Else: a hash table, of entries of 8 or 16 bytes (column/map/map_layout.h). A search reads 32 bytes of it at once: 4 places or 2,
 // of which those before `first` are not the key's. x: its entry, 0: none of these; y: not 0: nor can it lie behind them.
 uvec2 scan_probe_narrow(const uvec4 low, const uvec4 high, const uint first, const uint word)
 {

@@ -3,7 +3,7 @@
 #extension GL_GOOGLE_include_directive : require
 #include "device/kernel.glsl"
 #include "geometry/matrix.glsl"
-#include "method/sieve/sieve_kernels.h"
+#include "method/sieve/gpu/sieve_kernels.h"
 layout(local_size_x_id = 0) in;
 
 layout(push_constant, scalar) uniform Args { rql_sieve_fill_args args; };

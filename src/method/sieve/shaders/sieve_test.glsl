@@ -1,7 +1,7 @@
 // What the shaders of a sieve share: the tests of one segment, and the test of a row's own keys.
 #ifndef RQL_SIEVE_TEST_GLSL
 #define RQL_SIEVE_TEST_GLSL
-#include "method/sieve/sieve_kernels.h"
+#include "method/sieve/gpu/sieve_kernels.h"
 
 layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer SieveTest { rql_sieve_kernel_test v; };
 layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer SieveRange { rql_sieve_kernel_range v; };

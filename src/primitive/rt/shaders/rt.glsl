@@ -3,7 +3,7 @@
 #define RQL_RT_GLSL
 #include "geometry/key.glsl"
 #include "primitive/rt/rt_kernels.h"
-#include "primitive/shaders/key_words.glsl"
+#include "primitive/relation/shaders/key_words.glsl"
 
 layout(constant_id = 1) const uint BITS_X = 0u;
 layout(constant_id = 2) const uint BITS_Y = 0u;
