@@ -15,7 +15,7 @@ static const struct shape {
 	{26, 27, 1, 0, 0, false, true},  {26, 27, 1, 0, 2, false, false}, {26, 27, 1, 0, 0, true, false},
 	{26, 27, 1, 3, 3, false, true},  {26, 27, 2, 0, 0, false, true},  {26, 27, 2, 0, 2, false, false},
 	{26, 27, 2, 0, 0, true, false},  {27, 27, 1, 0, 0, false, false}, {27, 27, 2, 0, 0, false, false},
-	{26, 27, 1, 3, 0, false, false}, {20, 27, 1, 0, 0, false, false}, {11, 27, 1, 0, 0, false, false},
+	{26, 27, 1, 3, 0, false, false}, {26, 27, 1, 2, 0, false, false}, {26, 27, 1, 1, 0, false, false}, {20, 27, 1, 0, 0, false, false}, {11, 27, 1, 0, 0, false, false},
 };
 
 static const struct rql_relation_variant chosen = {.name = "chosen"};
@@ -29,10 +29,18 @@ static const struct rql_relation_variant variants[] = {
 	{"14 bits, 1024 threads", false, {.bits = 15, .slots = 4608, .buckets = 2048, .threads = 1024}},
 	{"17 bits, 256 threads", false, {.bits = 18, .slots = 704, .buckets = 512, .threads = 256}},
 	{"17 bits, 128 threads", false, {.bits = 18, .slots = 704, .buckets = 512, .threads = 128}},
+	{"places by subgroups", false, {.own_places = 2}},
+	{"places by workgroups", false, {.own_places = 1}},
 	{"tiles of 512 threads", false, {.partition_threads = 512}},
 	{"tiles of 256 threads", false, {.partition_threads = 256}},
 };
 #define VARIANTS (sizeof variants / sizeof *variants)
+/* Of joins with duplicates: either kernel, whatever a sample says. */
+static const struct rql_relation_variant kernels[] = {
+	{"kernel for few rows a key", false, {.many = 1}},
+	{"kernel for many rows a key", false, {.many = 2}},
+};
+#define KERNELS (sizeof kernels / sizeof *kernels)
 
 struct join_case {
 	struct rql_relation_case base;
@@ -143,14 +151,13 @@ static rql_status run_join(struct rql_relation_bench *b, const struct shape *s, 
 {
 	struct join_case one = {.base = {.record = record_join, .check = check_join}};
 	one.base.state = &one;
-	char match[24] = "";
-	if (s->log2_match && !s->log2_dups)
+	char match[24] = "", dups[16] = "";
+	if (s->log2_dups)
+		snprintf(dups, sizeof dups, ", dup%u", 1u << s->log2_dups);
+	if (s->log2_match)
 		snprintf(match, sizeof match, ", match 1/%u", 1u << s->log2_match);
 	snprintf(one.base.name, sizeof one.base.name, "join 2^%u x 2^%u, %u+%u%s%s%s", scaled(b, s->log2_build),
-	         scaled(b, s->log2_probe), s->payloads, s->payloads, match, s->zipf ? ", zipf 1.0" : "",
-	         !s->log2_dups      ? ""
-	         : s->log2_match == 3 ? ", dup8, match 1/8"
-	                            : ", dup8");
+	         scaled(b, s->log2_probe), s->payloads, s->payloads, dups, match, s->zipf ? ", zipf 1.0" : "");
 	if (!rql_relation_wanted(b, one.base.name))
 		return RQL_OK;
 	RQL_TRY(make_join(b, s, &one, err));
@@ -158,6 +165,8 @@ static rql_status run_join(struct rql_relation_bench *b, const struct shape *s, 
 	/* Sizes that are given are for one size of data. */
 	for (uint32_t i = 0; b->options->variants && s->variants && i < VARIANTS; i++)
 		RQL_TRY(measure_join(b, &one, &variants[i], err));
+	for (uint32_t i = 0; b->options->variants && s->log2_dups && i < KERNELS; i++)
+		RQL_TRY(measure_join(b, &one, &kernels[i], err));
 	rql_relation_drop(b);
 	return RQL_OK;
 }

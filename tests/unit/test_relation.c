@@ -597,6 +597,29 @@ static void test_join_skew(void **state)
 	check_join(dup8);
 }
 
+/* The kernel for keys that come often, also where they do not: buckets of one key and of several, tables that follow one
+ * another, NULLs, pieces, columns of both widths. */
+static void test_join_many(void **state)
+{
+	(void)state;
+	static const enum pattern patterns[] = {UNIFORM, EQUAL, SKEWED, EXTREMES, MISSES};
+	static const uint64_t sizes[][3] = {{3000, 2500, 400}, {600, 700, 60}, {9001, 3000, 9001}, {0, 300, 5}, {1, 40, 2}};
+	for (uint32_t turn = 0; turn < 20 / SIZE_STEP; turn++) {
+		const uint64_t *size = sizes[turn / 4 % 5];
+		struct join_check k = {.kind = turn % 2 ? RQL_JOIN_LEFT : RQL_JOIN_INNER, .key_bits = turn % 4 < 2 ? 32 : 64,
+		                       .build = size[0], .probe = size[1], .distinct = size[2], .pattern = patterns[turn % 5],
+		                       .nulls = (int)(turn / 3 % 4), .payloads = turn % 3, .found = turn % 7 == 3,
+		                       .tuning = {.many = 2, .slots = 256, .buckets = 128, .piece_log2 = 9}};
+		if (k.pattern == EQUAL || k.pattern == SKEWED || k.pattern == EXTREMES) {
+			k.build = k.build < 500 ? k.build : 500;
+			k.probe = k.probe < 600 ? k.probe : 600;
+		}
+		k.tuning.bits = turn % 3 == 1 ? 1 : turn % 3 == 2 ? 5 : 0;
+		k.capacity = turn % 2 ? (int64_t)(k.probe / 2) : 0;
+		check_join(k);
+	}
+}
+
 static void test_join_capacity(void **state)
 {
 	(void)state;
@@ -914,6 +937,7 @@ int main(void)
 		return skip;
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_partition),   cmocka_unit_test(test_join),   cmocka_unit_test(test_join_skew),
+		cmocka_unit_test(test_join_many),
 		cmocka_unit_test(test_join_capacity), cmocka_unit_test(test_groups), cmocka_unit_test(test_groups_skew),
 		cmocka_unit_test(test_refused),
 	};

@@ -21,6 +21,7 @@
 /* A build side that fits one table needs no partitions: up to four times the size, with more threads. */
 #define SLOTS_ALONE 4u
 #define REST_THREADS 256u
+#define SAMPLE_THREADS 1024u
 #define PIECE_LOG2_LEAST 13u
 #define PIECE_LOG2_PARTS 15u /* at most, of partitions */
 #define PIECE_LOG2_ALONE 16u /* each piece makes the table anew */
@@ -44,6 +45,7 @@ struct join_plan {
 	uint32_t staged, words; /* staged: columns in the table, or 0: row numbers, or NOTHING_STAGED */
 	struct side_plan build, probe;
 	uint64_t table, matched, part_temp, bytes; /* matched: a bit for each build row */
+	uint64_t choice;                           /* of the kernel: join_sample.comp's groups_out */
 	uint64_t built_bytes; /* of `built`, where that is given: then build.*, matched and heads are offsets in it */
 	bool ordered;
 	uint32_t probe_bits; /* of partitions; the build side's are `bits` */
@@ -71,7 +73,7 @@ static uint32_t fitting(const struct rql_join *join, const struct join_plan *pla
 {
 	const struct rql_device *device = join->probe.keys.buffer->device;
 	uint32_t buckets = plan->buckets ? plan->buckets : times * BUCKETS;
-	uint32_t room = rql_relation_shared(device, device->limits.group_size), heads = (buckets + 1) * 4;
+	uint32_t room = rql_relation_shared(device, device->limits.group_size), heads = (buckets + 1) * 4 + buckets / 8 + 4;
 	return heads < room ? (room - heads) / (join->key_bits / 8 + plan->words * 4) : 0;
 }
 
@@ -241,6 +243,7 @@ static struct join_plan plan_of(const struct rql_join *join)
 	choose_order(join, &plan);
 	uint64_t at = 0, *build_at = join->built.buffer ? &plan.built_bytes : &at;
 	plan.table = rql_temp_take(&at, RQL_TABLE_WORDS * 8);
+	plan.choice = rql_temp_take(&at, 6 * 4);
 	take_side(&join->build, join, plan.bits, &plan.build, build_at);
 	take_side(&join->probe, join, plan.probe_bits, &plan.probe, &at);
 	plan.matched = join->kind == RQL_JOIN_FULL ? rql_temp_take(build_at, matched_bytes(join)) : 0;
@@ -478,14 +481,48 @@ static rql_status record_look_up(struct rql_commands *c, const struct rql_join *
 	return RQL_OK;
 }
 
+/* Which kernel joins where keys may come often: a sample of the build side's partitions says it on the device. */
+static rql_status record_sample(struct rql_commands *c, const struct rql_join *join, const struct join_plan *plan,
+                                const struct rql_join_args *all, uint32_t groups, struct rql_error *err)
+{
+	struct rql_device *device = join->probe.keys.buffer->device;
+	const struct rql_join_sample_args args = {.keys = all->build_keys,
+	                                          .starts = all->build_starts,
+	                                          .build_found = all->build_found,
+	                                          .groups_out = rql_span_address(&join->temp) + plan->choice,
+	                                          .build_count = all->build_count,
+	                                          .parts_log2 = plan->bits,
+	                                          .groups = groups,
+	                                          .flags = all->flags};
+	uint32_t constants[] = {rql_relation_threads(device, SAMPLE_THREADS), 0};
+	const struct rql_pipeline *pipeline;
+	struct rql_uses uses = {.count = 0};
+	RQL_TRY(rql_relation_pipeline(device, join->key_bits == 64 ? RQL_RELATION_JOIN_SAMPLE_64 : RQL_RELATION_JOIN_SAMPLE_32,
+	                              constants, 2, &pipeline, err));
+	rql_uses_add(&uses, &join->temp, RQL_READ_WRITE);
+	rql_uses_add(&uses, &join->built, RQL_READ);
+	rql_uses_add(&uses, &join->build.keys, RQL_READ);
+	rql_uses_add(&uses, &join->build.found, RQL_READ);
+	rql_record_dispatch(c, "join.sample", pipeline, &args, 1, uses.use, uses.count);
+	return RQL_OK;
+}
+
+/* Of the kinds that give a row for each match alone, and of so many rows that one more dispatch is nothing. */
+static bool may_be_many(const struct rql_join *join)
+{
+	return (join->kind == RQL_JOIN_INNER || join->kind == RQL_JOIN_LEFT) && !is_tested(join) && join->tuning.many != 1 &&
+	       (join->tuning.many || rql_relation_is_special(join->probe.count, &join->tuning));
+}
+
 static rql_status record_probe(struct rql_commands *c, const struct rql_join *join, const struct join_plan *plan,
                                struct rql_error *err)
 {
 	struct rql_device *device = join->probe.keys.buffer->device;
 	struct rql_join_args args = args_of(join, plan);
-	const struct rql_pipeline *pipeline;
+	const struct rql_pipeline *pipeline, *many;
 	uint32_t constants[] = {plan->threads, 0, plan->slots, plan->buckets, plan->staged,
-	                        plan->words ? plan->words * plan->slots : 1, UINT32_MAX, UINT32_MAX};
+	                        plan->words ? plan->words * plan->slots : 1, UINT32_MAX, UINT32_MAX,
+	                        join->tuning.own_places ? join->tuning.own_places == 2 : plan->bits > RQL_PARTITION_PASS_BITS};
 	if (rql_relation_is_special(join->probe.count, &join->tuning)) {
 		constants[6] = args.flags;
 		constants[7] = common_flags(join);
@@ -495,11 +532,26 @@ static rql_status record_probe(struct rql_commands *c, const struct rql_join *jo
 	const enum rql_relation_kernel kernel = tested ? wide ? RQL_RELATION_JOIN_TESTED_64 : RQL_RELATION_JOIN_TESTED_32
 	                                        : wide ? RQL_RELATION_JOIN_64
 	                                               : RQL_RELATION_JOIN_32;
-	RQL_TRY(rql_relation_pipeline(device, kernel, constants, 8, &pipeline, err));
+	RQL_TRY(rql_relation_pipeline(device, kernel, constants, 9, &pipeline, err));
 	struct rql_uses uses = {.count = 0};
 	add_uses(join, &uses);
 	uint64_t groups = (UINT64_C(1) << plan->bits) + (join->probe.count >> plan->piece_log2) + 1;
-	rql_record_dispatch(c, "join.probe", pipeline, &args, groups, uses.use, uses.count);
+	if (!may_be_many(join)) {
+		rql_record_dispatch(c, "join.probe", pipeline, &args, groups, uses.use, uses.count);
+		return RQL_OK;
+	}
+	constants[8] = join->tuning.own_places != 1;
+	RQL_TRY(rql_relation_pipeline(device, wide ? RQL_RELATION_JOIN_MANY_64 : RQL_RELATION_JOIN_MANY_32, constants, 9, &many,
+	                              err));
+	if (join->tuning.many) {
+		rql_record_dispatch(c, "join.probe_many", many, &args, groups, uses.use, uses.count);
+		return RQL_OK;
+	}
+	RQL_TRY(record_sample(c, join, plan, &args, (uint32_t)groups, err));
+	rql_record_dispatch_indirect(c, "join.probe", pipeline, &args, join->temp.buffer, join->temp.offset + plan->choice,
+	                             uses.use, uses.count);
+	rql_record_dispatch_indirect(c, "join.probe_many", many, &args, join->temp.buffer,
+	                             join->temp.offset + plan->choice + 3 * 4, uses.use, uses.count);
 	return RQL_OK;
 }
 

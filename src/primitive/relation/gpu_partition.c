@@ -6,7 +6,8 @@
 
 #define CHUNK_GROUPS 2048u /* workgroups that count: each adds up its counters once */
 /* Of a workgroup that scatters. A tile's runs are longer the more threads there are; where they are long enough, as there
- * are few partitions and one column at most, two workgroups of a multiprocessor hide each other's waiting. */
+ * are few partitions and one column at most, or one beside pairs, two workgroups of a multiprocessor hide each other's
+ * waiting. Both sides of a join with two columns a side: 4.0 ms by 1,024 threads, 3.5 by 512, on an H200. */
 #define THREADS 1024u
 #define THREADS_SHORT 512u
 #define SHORT_BITS 6u
@@ -63,7 +64,7 @@ static void choose_tile(const struct rql_partition *p, struct partition_plan *pl
 {
 	const struct rql_device *device = p->keys.buffer->device;
 	uint32_t room = rql_relation_shared(device, device->limits.group_size) - digits_of(plan->bits[0]) * 8 - 4;
-	uint32_t short_bits = p->column_count > 1 ? 0 : p->paired ? SHORT_BITS_PAIRED : SHORT_BITS;
+	uint32_t short_bits = p->paired && p->column_count <= 2 ? SHORT_BITS_PAIRED : p->column_count > 1 ? 0 : SHORT_BITS;
 	plan->threads = p->tuning.partition_threads        ? p->tuning.partition_threads
 	                : plan->bits[0] <= short_bits ? THREADS_SHORT
 	                                              : THREADS;

@@ -22,6 +22,8 @@ struct rql_relation_tuning {
 	uint32_t threads;           /* of a join's or group-by's workgroup */
 	uint32_t slots, buckets;    /* of its table in shared memory; buckets: joins */
 	uint32_t piece_log2;        /* rows of a piece that a large partition is cut into */
+	uint32_t many;              /* of a join's build side: 1: its keys come once or a few times, 2: often; 0: a sample says it */
+	uint32_t own_places;        /* of a join: 1: workgroups take places of the output, 2: subgroups */
 	bool special;               /* a kernel for this shape of request, and steps of few groups, whatever the number of rows */
 };
 

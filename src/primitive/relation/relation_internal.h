@@ -29,6 +29,10 @@
 	X(UNPARTITION_64, unpartition_64, unpartition)                                                                     \
 	X(JOIN_32, join_32, join)                                                                                          \
 	X(JOIN_64, join_64, join)                                                                                          \
+	X(JOIN_MANY_32, join_many_32, join)                                                                                \
+	X(JOIN_MANY_64, join_many_64, join)                                                                                \
+	X(JOIN_SAMPLE_32, join_sample_32, join_sample)                                                                     \
+	X(JOIN_SAMPLE_64, join_sample_64, join_sample)                                                                     \
 	X(JOIN_TESTED_32, join_tested_32, join)                                                                            \
 	X(JOIN_TESTED_64, join_tested_64, join)                                                                            \
 	X(JOIN_ORDER_32, join_order_32, join_order)                                                                        \

@@ -111,6 +111,13 @@ struct rql_join_args {
 };
 RQL_KERNEL_STRUCT_SIZE(rql_join_args, 128);
 
+/* join_sample.comp. groups_out: uint32_t[2][3], workgroups of an indirect dispatch: of join.comp, and of that by MANY. */
+struct rql_join_sample_args {
+	uint64_t keys, starts, build_found, groups_out; /* as rql_join_args has them */
+	uint32_t build_count, parts_log2, groups, flags;
+};
+RQL_KERNEL_STRUCT_SIZE(rql_join_sample_args, 48);
+
 /* join_order.comp: rows of a build side, by partitions, in order of buckets (join_order.glsl). */
 #define RQL_JOIN_ORDER_ROWS 4u    /* of a table, for each thread, at most */
 #define RQL_JOIN_ORDER_TABLES 32u /* that are not their partition's first: a workgroup looks for so many */

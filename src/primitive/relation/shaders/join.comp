@@ -4,7 +4,7 @@
 // they need), and looks up ROWS probe rows a thread at a time. Matches are counted, places for all of them taken at once, and then
 // written. Floor: reads both sides once, writes the output once. KEY_BITS: 32 or 64. TESTED: pairs of rows have conditions,
 // or the join is that of an IN, or notes which build rows have a match, or whether a probe row has several; its own kernel,
-// so that the others' loops are what they are.
+// so that the others' loops are what they are. MANY: for build sides whose keys come often (join_many.glsl).
 #extension GL_GOOGLE_include_directive : require
 #include "device/kernel.glsl"
 #include "primitive/relation/relation_kernels.h"
@@ -16,6 +16,9 @@ layout(constant_id = 2) const uint SLOTS = 2560u;  // rows of a table
 layout(constant_id = 3) const uint BUCKETS = 2048u; // a power of two, a multiple of the threads or less
 layout(constant_id = 4) const uint STAGED = 0u;     // build columns, all of 32 bits, that lie in the table; 0: rows' numbers; 3: nothing
 layout(constant_id = 5) const uint WORDS = 2560u;   // SLOTS times the words of a row beside its key
+// Do subgroups take places of the output themselves? Each takes 1.6 ns then, but none waits for the others of its workgroup. Joins
+// of two passes of partitions, which take longer than that, gain by it.
+layout(constant_id = 8) const uint OWN_PLACES = 0u;
 #define HELD RQL_JOIN_HELD_MOST
 #define MISS 0xffffu
 #define MARKED 0xfff0u // and a mark: a row with that, without a match
@@ -57,6 +60,18 @@ uint bucket_of(KEY key)
 
 #define COUNT_OF(b) ends[b]
 #include "primitive/relation/shaders/join_buckets.glsl"
+#ifdef MANY
+#include "primitive/relation/shaders/join_many.glsl"
+#endif
+
+void put_row(uint slot, KEY key, uint value, uint value_next)
+{
+	keys[slot] = key;
+	if (STAGED < 3u)
+		words[slot] = value;
+	if (STAGED == 2u)
+		words[SLOTS + slot] = value_next;
+}
 
 // At most SLOTS rows, held by the threads while their places are found. Begins with a write of shared memory: all must have
 // done with the last table.
@@ -87,6 +102,10 @@ void build_table(uint first, uint end)
 	}
 	for (uint b = t; b < BUCKETS; b += THREADS)
 		ends[b] = 0u;
+#ifdef MANY
+	for (uint w = t; w < (BUCKETS + 31u) / 32u; w += THREADS)
+		mixed[w] = 0u;
+#endif
 	barrier();
 	[[unroll]] for (uint r = 0u; r < HELD; r++) {
 		uint row = first + r * THREADS + t;
@@ -102,14 +121,26 @@ void build_table(uint first, uint end)
 	[[unroll]] for (uint r = 0u; r < HELD; r++) {
 		if (at[r] == NONE)
 			continue;
-		uint slot = ends[at[r] >> 16u] + (at[r] & 0xffffu);
-		keys[slot] = key[r];
-		if (STAGED < 3u)
-			words[slot] = value[r];
-		if (STAGED == 2u)
-			words[SLOTS + slot] = value_next[r];
+		at[r] += ends[at[r] >> 16u];
+		put_row(at[r] & 0xffffu, key[r], value[r], value_next[r]);
 	}
 	barrier();
+#ifdef MANY
+	[[unroll]] for (uint r = 0u; r < HELD; r++) {
+		uint b = at[r] >> 16u;
+		if (at[r] != NONE && keys[ends[b]] != key[r])
+			atomicOr(mixed[b >> 5u], 1u << (b & 31u));
+	}
+	barrier();
+	[[unroll]] for (uint r = 0u; r < HELD; r++)
+		if (at[r] != NONE)
+			at[r] = is_mixed(at[r] >> 16u) ? ordered_slot(key[r], at[r] >> 16u, at[r] & 0xffffu) : NONE;
+	barrier();
+	[[unroll]] for (uint r = 0u; r < HELD; r++)
+		if (at[r] != NONE)
+			put_row(at[r], key[r], value[r], value_next[r]);
+	barrier();
+#endif
 }
 
 #if TESTED
@@ -168,6 +199,7 @@ void note_match(uint slot)
 #define NOTE_MATCH(slot)
 #endif
 
+#ifndef MANY
 // Number of matches << 16 | the first one's slot.
 uint look_up(KEY key, uint row, bool one)
 {
@@ -220,6 +252,7 @@ uint nth_match(KEY key, uint row, uint hit, uint marks, uint k)
 		marks &= marks - 1u;
 	return slot + findLSB(marks);
 }
+#endif
 
 uint64_t build_value(uint column, uint64_t from, uint flags, uint slot)
 {

@@ -21,6 +21,7 @@ uint column_flags(uint column)
 	return uint(column_word(column, 2u));
 }
 
+#define OWN_PLACES 0u
 #define MISS 0xffffffffu
 #define NO_MATCH 0xffffu // the lower half of a hit: a row of the output that has no match
 #define WHOLE 0x8000u    // or the first match's place in its table, and that all of its bucket are matches

@@ -52,6 +52,17 @@ uint64_t reserve(uint rows_of_thread)
 	return join_base + before;
 }
 
+// The same for the rows of this subgroup alone, which waits for no other.
+uint64_t reserve_own(uint rows_of_thread)
+{
+	uint sum = subgroupAdd(rows_of_thread);
+	uint64_t base = 0ul;
+	if (subgroupElect() && sum != 0u)
+		base = atomicAdd(RQL_U64(args.found, 0), uint64_t(sum));
+	uvec2 halves = unpackUint2x32(base);
+	return packUint2x32(uvec2(subgroupBroadcastFirst(halves.x), subgroupBroadcastFirst(halves.y)));
+}
+
 uint64_t read_value(uint64_t from, uint flags, uint row)
 {
 	if (from == 0ul)
