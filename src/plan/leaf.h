@@ -86,6 +86,10 @@ rql_status rql_subplan_make(struct rql_planning *p, struct rql_rel *rel, uint32_
 /* The rows of rel whose keys such a map would get, as a sample says; less than 0: there would be none. Nothing is run. */
 rql_status rql_subplan_expect(struct rql_planning *p, struct rql_rel *rel, uint32_t key_count, double *rows,
                               struct rql_error *err) RQL_MUST_CHECK;
+/* The rows of rel, from the structures, where at most so many are expected, and are there, and take less than most_ns. *out
+ * NULL: it is not so. Fails only for memory and interruption. */
+rql_status rql_subplan_few(struct rql_planning *p, struct rql_rel *rel, uint64_t most, double most_ns,
+                           struct rql_batch **out, struct rql_error *err) RQL_MUST_CHECK;
 /* Might a GPU make a map for this plan? */
 bool rql_subplan_may_make(struct rql_planning *p);
 void rql_subplan_map_free(struct rql_subplan_map *map);

@@ -288,6 +288,27 @@ rql_status rql_subplan_expect(struct rql_planning *p, struct rql_rel *rel, uint3
 	return status;
 }
 
+rql_status rql_subplan_few(struct rql_planning *p, struct rql_rel *rel, uint64_t most, double most_ns,
+                           struct rql_batch **out, struct rql_error *err)
+{
+	struct rql_subplan s;
+	const char *how;
+	*out = NULL;
+	RQL_TRY(open_subplan(&s, p, rel, err));
+	rql_status status = plan(&s.planning, rel);
+	if (status != RQL_OK || s.plan.kind != RQL_PLAN_METHOD || s.nodes.tree->rows > (double)most ||
+	    s.plan.estimated_ns > most_ns) {
+		close_subplan(&s);
+		return status;
+	}
+	RQL_TRY(run_planned(p, &s, out, &how));
+	if (*out && (*out)->rows > most) {
+		rql_batch_release(*out);
+		*out = NULL;
+	}
+	return RQL_OK;
+}
+
 void rql_subplan_map_free(struct rql_subplan_map *map)
 {
 	rql_map_free(map->made);

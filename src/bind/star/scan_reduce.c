@@ -247,16 +247,26 @@ static struct rql_expr *in_part(struct rql_arena *arena, const struct rql_expr *
 	return in;
 }
 
+bool rql_keys_listed(struct rql_arena *arena, const struct rql_expr *const *keys, const struct rql_expr_tuples *tuples,
+                     struct rql_expr_list *conditions)
+{
+	if (!tuples->count) {
+		struct rql_expr *none = rql_expr_bool(arena, false);
+		return none && rql_expr_list_add(arena, conditions, none);
+	}
+	for (uint32_t part = 0; part < tuples->parts; part++) {
+		struct rql_expr *in = in_part(arena, keys[part], tuples, part);
+		if (!in || !rql_expr_list_add(arena, conditions, in))
+			return false;
+	}
+	return true;
+}
+
 static struct rql_rel *filter_list(struct rql_arena *arena, struct rql_rel *rel, const struct rql_expr *const *keys,
                                    const struct rql_expr_tuples *tuples)
 {
 	struct rql_expr_list conditions = {0};
-	for (uint32_t part = 0; part < tuples->parts; part++) {
-		struct rql_expr *in = in_part(arena, keys[part], tuples, part);
-		if (!in || !rql_expr_list_add(arena, &conditions, in))
-			return NULL;
-	}
-	return rql_rel_filter(arena, rel, &conditions);
+	return rql_keys_listed(arena, keys, tuples, &conditions) ? rql_rel_filter(arena, rel, &conditions) : NULL;
 }
 
 static struct rql_rel *semi_join(struct rql_arena *arena, const struct rql_block_side *side, struct rql_rel *rel,

@@ -15,6 +15,7 @@ struct rql_star_subtree {
 	const struct rql_expr *fact2;      /* the second columns of a key of two; NULL: it is one */
 	struct rql_expr *key2;
 	struct rql_expr_list conjuncts; /* over columns of the subtree alone; of a side: none */
+	bool few;                       /* ... one of which leaves few rows, so that there is nothing to find out about them before */
 	struct rql_expr_list outputs;   /* distinct expressions over them that are asked for outside; a MARK's: its columns */
 };
 

@@ -358,10 +358,10 @@ bool rql_star_part_reads(const struct rql_star_part *part, const struct rql_expr
 	return rql_expr_leaves(e, note_reading, (void *)(uintptr_t)part);
 }
 
-static bool want_part(struct joining *j, const struct rql_star_part *part, const struct rql_block_side *side)
+static bool want_part(struct joining *j, const struct rql_star_part *part)
 {
 	const struct rql_block *block = j->star->block;
-	bool ok = want_keys(j, side);
+	bool ok = true;
 	for (uint32_t i = 0; i < block->conjunct_count; i++)
 		ok = ok && (!rql_star_part_reads(part, block->conjuncts[i]) || want(j, block->conjuncts[i]));
 	for (uint32_t i = 0; i < block->side_count; i++)
@@ -386,13 +386,25 @@ static bool join_part(struct joining *j, const struct rql_star_part *part)
 	return ok && (j->rel = rql_rel_filter(j->arena, j->rel, &j->conditions));
 }
 
+struct rql_rel *rql_star_part_rows(struct rql_arena *arena, const struct rql_star *star, const struct rql_star_part *part,
+                                   const struct rql_expr *const *columns, uint32_t count)
+{
+	struct joining j = {.arena = arena, .star = star, .subtree = RQL_STAR_FACT};
+	struct rql_expr_list outputs = {0};
+	bool ok = true;
+	for (uint32_t i = 0; i < count; i++)
+		ok = ok && want(&j, columns[i]);
+	ok = ok && want_part(&j, part) && join_part(&j, part);
+	for (uint32_t i = 0; i < count; i++)
+		ok = ok && add_output(&j, &outputs, columns[i]);
+	return ok ? rql_rel_project(arena, j.rel, outputs.items, outputs.count) : NULL;
+}
+
 struct rql_rel *rql_star_part_keys(struct rql_arena *arena, const struct rql_star *star,
                                    const struct rql_star_part *part, const struct rql_block_side *side)
 {
-	struct joining j = {.arena = arena, .star = star, .subtree = RQL_STAR_FACT};
-	struct rql_expr_list keys = {0};
-	bool ok = want_part(&j, part, side) && join_part(&j, part);
+	const struct rql_expr *outer[RQL_SIDE_KEYS];
 	for (uint32_t k = 0; k < side->key_count; k++)
-		ok = ok && add_output(&j, &keys, side->keys[k].outer);
-	return ok ? rql_rel_project(arena, j.rel, keys.items, keys.count) : NULL;
+		outer[k] = side->keys[k].outer;
+	return rql_star_part_rows(arena, star, part, outer, side->key_count);
 }

@@ -18,6 +18,9 @@ bool rql_star_part_reads(const struct rql_star_part *part, const struct rql_expr
  * come twice. NULL: out of memory. */
 struct rql_rel *rql_star_part_keys(struct rql_arena *arena, const struct rql_star *star,
                                    const struct rql_star_part *part, const struct rql_block_side *side);
+/* The same of columns of the part's tables. */
+struct rql_rel *rql_star_part_rows(struct rql_arena *arena, const struct rql_star *star, const struct rql_star_part *part,
+                                   const struct rql_expr *const *columns, uint32_t count);
 /* At most so many of rel's rows; UINT64_MAX: all. NULL: out of memory. */
 struct rql_rel *rql_subtree_limit(struct rql_arena *arena, struct rql_rel *rel, uint64_t rows);
 

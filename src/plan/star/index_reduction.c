@@ -1,11 +1,11 @@
 /* Which joins are reduced because an index finds the rows that are asked for. */
 #include "plan/star/index_reduction.h"
 
-#include <stdlib.h>
 #include "bind/block/price_host.h"
 #include "bind/normal/stability.h"
 #include "bind/star/scan_subtree.h"
 #include "flow/join/join_keys.h"
+#include "plan/key_list.h"
 #include "plan/price/price_rows.h"
 #include "plan/star/scan_index.h"
 #include "plan/star/scan_reduction.h"
@@ -273,77 +273,19 @@ static uint64_t most_keys(const struct rql_planning *p, uint64_t rows)
 	return most;
 }
 
-struct key_row {
-	uint32_t parts;
-	struct rql_value values[RQL_SIDE_KEYS];
-};
-
-static int compare_rows(const void *a, const void *b)
-{
-	const struct key_row *x = a, *y = b;
-	int order = 0;
-	for (uint32_t k = 0; k < x->parts && !order; k++)
-		order = rql_value_compare(&x->values[k], &y->values[k]);
-	return order;
-}
-
-/* A row of the batch that has no NULL; false: it has one. *ok false: out of memory. */
-static bool take_row(struct rql_planning *p, const struct rql_batch *batch, uint64_t r, struct key_row *out, bool *ok)
-{
-	out->parts = batch->column_count;
-	for (uint32_t k = 0; k < out->parts; k++) {
-		struct rql_value *value = &out->values[k];
-		*value = rql_column_get(&batch->columns[k], r);
-		if (value->is_null)
-			return false;
-		if (value->type.id == RQL_TYPE_VARCHAR || value->type.id == RQL_TYPE_BLOB) {
-			value->string.data = rql_arena_strndup(p->arena, value->string.data, value->string.length);
-			*ok = *ok && value->string.data;
-		}
-	}
-	return true;
-}
-
-static rql_status transpose(struct rql_planning *p, const struct key_row *rows, uint32_t parts, uint32_t count,
-                            struct rql_expr_tuples **out)
-{
-	const struct rql_value **values = RQL_NEW_ARRAY(p->arena, const struct rql_value *, parts);
-	*out = RQL_NEW(p->arena, struct rql_expr_tuples);
-	if (!values || !*out)
-		return rql_error_memory(p->err, 0, "a plan");
-	for (uint32_t k = 0; k < parts; k++) {
-		struct rql_value *part = RQL_NEW_ARRAY(p->arena, struct rql_value, count + 1);
-		if (!part)
-			return rql_error_memory(p->err, 0, "a plan");
-		for (uint32_t i = 0; i < count; i++)
-			part[i] = rows[i].values[k];
-		values[k] = part;
-	}
-	**out = (struct rql_expr_tuples){.parts = parts, .count = count, .values = values};
-	return RQL_OK;
-}
-
-/* The batch's rows, each once, but those with a NULL. *out NULL: they are none, or of other types than the side's keys. */
+/* The batch's rows, each once, but those with a NULL. *out NULL: they are of other types than the side's keys. */
 static rql_status list_rows(struct rql_planning *p, const struct rql_batch *batch, const struct rql_block_side *side,
                             struct rql_expr_tuples **out)
 {
-	struct key_row *rows = RQL_NEW_ARRAY(p->arena, struct key_row, batch->rows + 1);
-	uint32_t found = 0, count = 0;
-	bool ok = rows != NULL;
+	uint32_t columns[RQL_SIDE_KEYS];
 	*out = NULL;
-	for (uint32_t k = 0; k < side->key_count; k++)
+	for (uint32_t k = 0; k < side->key_count; k++) {
+		columns[k] = k;
 		if (!rql_type_equal(batch->columns[k].type, side->keys[k].inner->type))
 			return RQL_OK;
-	for (uint64_t r = 0; r < batch->rows && ok; r++)
-		found += take_row(p, batch, r, &rows[found], &ok);
-	if (!ok)
-		return rql_error_memory(p->err, 0, "a plan");
-	if (found)
-		qsort(rows, found, sizeof(*rows), compare_rows);
-	for (uint32_t i = 0; i < found; i++)
-		if (!i || compare_rows(&rows[i], &rows[count - 1]))
-			rows[count++] = rows[i];
-	return count ? transpose(p, rows, side->key_count, count, out) : RQL_OK;
+	}
+	*out = rql_key_list(p->arena, batch, columns, side->key_count);
+	return *out ? RQL_OK : rql_error_memory(p->err, 0, "a plan");
 }
 
 static rql_status reduce_listed(struct rql_planning *p, const struct rql_rel *other, const struct rql_block_side *side,

@@ -33,6 +33,7 @@ struct making {
 	struct rql_map_part lying;    /* keys that are taken as they lie, instead of these */
 	struct rql_subplan_map keyed; /* lists of keys beside these, once they are found */
 	bool null_key;
+	bool few;     /* rows are those of keys that are asked for */
 	bool passing; /* the refusal: the next time it may be well again */
 	struct rql_distinct *distinct; /* NULL: no outputs, or a MARK's */
 	struct rql_column *values;     /* of the payloads, when they are not numbered by `distinct` */
@@ -656,7 +657,7 @@ static rql_status make(struct making *m, struct rql_arena *arena, struct rql_sca
 	if (left)
 		RQL_TRY(ask_absent(m, arena));
 	*twice = true;
-	if (!side || left)
+	if ((!side || left) && !m->few)
 		RQL_TRY(look_for_twice(m));
 	*twice = false;
 	RQL_TRY(ask(m, &out->rows, &out->how));
@@ -812,6 +813,7 @@ rql_status rql_scan_dim_make(struct rql_planning *p, const struct rql_star *star
 	                   .number = subtree,
 	                   .at = keys,
 	                   .most = most,
+	                   .few = star->subtrees[subtree].few,
 	                   .err = err};
 	struct rql_strbuf text = {0};
 	struct tables tables = {0};

@@ -9,6 +9,7 @@
 #include "plan/leaf.h"
 #include "plan/map_cache.h"
 #include "plan/price/await.h"
+#include "plan/star/scan_asked.h"
 #include "plan/star/scan_index.h"
 #include "plan/star/scan_reduction.h"
 #include "plan/star/scan_sorted.h"
@@ -33,6 +34,7 @@ struct trying {
 	struct rql_scan_dim *dims; /* [subtrees]: what lies in */
 	struct rql_kept_map **kept; /* ... these: references, until the leaf takes them */
 	bool *reduced;             /* [subtrees]: it has only the keys that rows ask for (scan_reduction.h) */
+	struct rql_scan_asked asked; /* ... which were listed */
 	uint32_t dim_count;        /* made so far */
 	uint64_t table_rows[RQL_BLOCK_MAX_TABLES];
 	double inner_rows; /* of the tables of other than inner joins */
@@ -177,13 +179,17 @@ rql_status rql_scan_table_rows(struct rql_planning *p, const struct rql_table_re
 	return RQL_OK;
 }
 
-/* The host reads the columns of a table that no structure holds; all of them take a row each of what is made. */
+/* The host reads the columns of a table that no structure holds; all of them take a row each of what is made. Of a large
+ * table that is asked for some keys, the others are only read. */
 static void add_prepared(struct trying *t, const struct rql_table_ref *table, double rows, double columns,
                          double subplan_ns)
 {
-	double value_ns = t->p->ctx->devices->device[0].profile.host_value_ns;
-	t->prepared_rows += rows;
-	t->prepared_ns += rows * (rql_subplan_has_columns(t->p, table) ? subplan_ns : PREPARED_ROW_NS + columns * value_ns);
+	const double value_ns = t->p->ctx->devices->device[0].profile.host_value_ns;
+	const bool held = rql_subplan_has_columns(t->p, table);
+	const bool few = t->asked.batch && rows >= (double)RQL_ASKED_LEAST_ROWS;
+	const double row_ns = held ? (few ? RQL_ASKED_ROW_NS : subplan_ns) : (few ? 0 : PREPARED_ROW_NS) + columns * value_ns;
+	t->prepared_rows += few ? 0 : rows;
+	t->prepared_ns += rows * row_ns;
 }
 
 static rql_status count_side_rows(struct trying *t, const struct rql_rel *rel)
@@ -288,16 +294,22 @@ static rql_status count_dimension_values(struct trying *t)
 	return RQL_OK;
 }
 
+static rql_status add_work(struct trying *t)
+{
+	t->inner_rows = t->dim_values = t->prepared_ns = t->prepared_rows = 0;
+	RQL_TRY(count_rows(t));
+	return count_dimension_values(t);
+}
+
 /* Preparing is work, so what cannot win is turned down before: at most what the host could need against at least what
  * the scan must. */
-static rql_status check_worth(struct trying *t)
+static rql_status compare_work(struct trying *t)
 {
 	const struct rql_profile *profile = &t->p->ctx->devices->device[0].profile;
 	double fact_rows = (double)t->s->snapshot->rows;
 	bool force = t->p->ctx->settings->force;
-	RQL_TRY(count_rows(t));
-	RQL_TRY(count_dimension_values(t));
-	for (uint32_t i = 0; i < t->block->table_count && (!force || t->p->is_subplan); i++)
+	RQL_TRY(add_work(t));
+	for (uint32_t i = 0; i < t->block->table_count && (!force || t->p->is_subplan) && !t->asked.batch; i++)
 		if (t->table_rows[i] > t->s->snapshot->rows)
 			return rql_error_set(t->err, RQL_ERROR_UNSUPPORTED,
 			                     "table %s, which would be joined to it, has more rows (%llu)",
@@ -316,6 +328,34 @@ static rql_status check_worth(struct trying *t)
 	return rql_error_set(t->err, RQL_ERROR_UNSUPPORTED,
 	                     "the host is cheaper: at most %.3f ms estimated against at least %.3f ms", host_ns / 1e6,
 	                     least_ns / 1e6);
+}
+
+/* A large dimension's map is worth a look at how few keys it needs. The look takes at most this part of what it may save. */
+#define LOOK_PART 4.0
+
+static rql_status look_at_asked(struct trying *t)
+{
+	double saves_ns = 0;
+	for (uint32_t i = 0; i < t->block->table_count; i++)
+		if (i != t->fact && t->table_rows[i] >= RQL_ASKED_LEAST_ROWS)
+			saves_ns += (double)t->table_rows[i] * (SUBPLAN_ROW_NS - RQL_ASKED_ROW_NS);
+	saves_ns += t->inner_rows >= (double)RQL_ASKED_LEAST_ROWS ? t->inner_rows * (SUBPLAN_ROW_NS - RQL_ASKED_ROW_NS) : 0;
+	if (t->asked.known || saves_ns == 0)
+		return RQL_OK;
+	return rql_scan_asked_read(t->p, t->block, t->fact, t->table_rows, saves_ns / LOOK_PART, &t->asked, t->err);
+}
+
+/* What is refused as it is may be worth it when few keys are asked for. */
+static rql_status check_worth(struct trying *t)
+{
+	rql_status status = compare_work(t);
+	if (status != RQL_ERROR_UNSUPPORTED)
+		return status;
+	RQL_TRY(look_at_asked(t));
+	if (!t->asked.batch)
+		return status;
+	rql_error_clear(t->err);
+	return compare_work(t);
 }
 
 /* ---- dimensions ---- */
@@ -382,6 +422,15 @@ static rql_status keys_of(struct trying *t, uint32_t i, struct rql_scan_keys *ke
 	return find_keys(t, tree, keys);
 }
 
+/* By the rows of the tables and sides that the subtree reads. */
+static bool is_large(const struct trying *t, uint32_t i)
+{
+	double rows = t->star->subtrees[i].side ? t->inner_rows : 0;
+	for (uint32_t table = 0; table < t->block->table_count; table++)
+		rows += t->star->owner[table] == i ? (double)t->table_rows[table] : 0;
+	return rows >= (double)RQL_ASKED_LEAST_ROWS;
+}
+
 static rql_status look_at_dim(struct trying *t, uint32_t i, bool *twice)
 {
 	struct rql_scan_keys keys;
@@ -390,15 +439,29 @@ static rql_status look_at_dim(struct trying *t, uint32_t i, bool *twice)
 	return rql_scan_dim_sample(t->p, t->star, i, &keys, rows, twice, t->err);
 }
 
-/* A side's map is of the keys that are asked for where these are few, and of all where that one is there already. */
+/* How the subtree is read where few of its keys are asked for. */
+static rql_status reduce(struct trying *t, uint32_t i, const struct rql_star **star, const struct rql_rel **reduced)
+{
+	if (is_large(t, i)) {
+		RQL_TRY(look_at_asked(t));
+		RQL_TRY(rql_scan_asked_put(t->p, &t->asked, i, star, reduced, t->err));
+	}
+	if (!t->star->subtrees[i].side || *reduced)
+		return RQL_OK;
+	return rql_scan_reduction(t->p, t->star, i, t->s->snapshot->rows, reduced, t->err);
+}
+
+/* The map is of the keys that are asked for where these are few, and of all where that one is there already. */
 static rql_status make_map(struct trying *t, uint32_t i, const struct rql_scan_keys *keys, uint64_t rows, bool *twice)
 {
 	const struct rql_rel *reduced = NULL;
-	if (t->star->subtrees[i].side && !rql_scan_dim_is_kept(t->p, t->star, i, keys, rows))
-		RQL_TRY(rql_scan_reduction(t->p, t->star, i, t->s->snapshot->rows, &reduced, t->err));
-	rql_status status = rql_scan_dim_make(t->p, t->star, i, keys, reduced, rows, &t->kept[i], twice, t->err);
-	t->reduced[i] = reduced && status == RQL_OK;
-	if (!reduced || status != RQL_ERROR_UNSUPPORTED)
+	const struct rql_star *star = t->star;
+	if ((star->subtrees[i].side || is_large(t, i)) && !rql_scan_dim_is_kept(t->p, star, i, keys, rows))
+		RQL_TRY(reduce(t, i, &star, &reduced));
+	rql_status status = rql_scan_dim_make(t->p, star, i, keys, reduced, rows, &t->kept[i], twice, t->err);
+	const bool is_reduced = reduced || star != t->star;
+	t->reduced[i] = is_reduced && status == RQL_OK;
+	if (!is_reduced || *twice || status != RQL_ERROR_UNSUPPORTED)
 		return status;
 	rql_error_clear(t->err);
 	return rql_scan_dim_make(t->p, t->star, i, keys, NULL, rows, &t->kept[i], twice, t->err);
@@ -721,6 +784,7 @@ static rql_status try_leaf(struct rql_planning *p, const struct rql_block *block
 		struct trying t = {.p = p, .block = block, .rows = rows, .s = s, .leaf = leaf, .fact = fact, .err = &why};
 		rql_status status = bind(&t, c);
 		free_dims(&t);
+		rql_scan_asked_free(&t.asked);
 		if (status == RQL_OK)
 			return RQL_OK;
 		rql_leaf_clear(leaf);
