@@ -8,6 +8,7 @@
 /* A binding under way. */
 struct binding {
 	struct rql_scan *scan;
+	const struct rql_device *device;
 	const struct rql_request *request;
 	struct rql_error *err;
 };
@@ -368,6 +369,45 @@ static rql_status bind_join_step(struct binding *b, uint32_t j, struct rql_scan_
 	return RQL_OK;
 }
 
+/* Of so few values a program compares all. */
+#define SET_LEAST 8u
+
+/* The list as a set of the CPU's: its values lie so close that one bit each says which there are. */
+static rql_status bind_set(struct binding *b, const struct rql_value_list *list, struct rql_scan_step *step)
+{
+	struct rql_scan *scan = b->scan;
+	const struct rql_map_part part = {.keys = list->values, .count = list->count};
+	struct rql_map **map = &scan->sets[step - scan->steps];
+	struct rql_scan_bound_join *set;
+	if (list->count <= SET_LEAST || b->device->kind != RQL_DEVICE_CPU)
+		return RQL_OK;
+	RQL_TRY(rql_map_build_parts(&part, 1, NULL, map, b->err));
+	if (!rql_map_is_dense(*map))
+		return RQL_OK;
+	if (!(set = RQL_NEW(scan->arena, struct rql_scan_bound_join)))
+		return no_memory(b, sizeof(*set));
+	*set = (struct rql_scan_bound_join){.kind = RQL_LOOKUP_SEMI, .map = *map, .second = RQL_NONE};
+	RQL_TRY(need_column(b, list->column, &set->column));
+	step->set = set;
+	step->cost = 0.5;
+	return RQL_OK;
+}
+
+/* What is known of a program's values. Blocks of rows that come in as COLUMNS have no least and greatest one. */
+static rql_status bind_ranges(struct binding *b, const struct rql_conjunct *c, struct rql_scan_step *step)
+{
+	const struct rql_value_ranges *from = &c->ranges;
+	const struct rql_store_column *column = from->ranges ? &b->scan->snapshot->columns[from->column] : NULL;
+	if (!column || b->request->from.method || column->kind != RQL_STORE_INTEGER || column->wide ||
+	    column->type.id == RQL_TYPE_UHUGEINT)
+		return RQL_OK;
+	step->ranges = *from;
+	step->ranges.ranges = copy_of(b, from->ranges, from->count * sizeof(*from->ranges));
+	if (from->count && !step->ranges.ranges)
+		return no_memory(b, from->count * sizeof(*from->ranges));
+	return c->list.values ? bind_set(b, &c->list, step) : RQL_OK;
+}
+
 static rql_status bind_steps(struct binding *b)
 {
 	const struct rql_request *r = b->request;
@@ -384,6 +424,7 @@ static rql_status bind_steps(struct binding *b)
 		                               .index = p,
 		                               .cost = 1 + 0.3 * scan->programs[p].program->step_count,
 		                               .pass = 0.3};
+		RQL_TRY(bind_ranges(b, &r->conjuncts[c], step));
 	}
 	for (uint32_t j = 0; j < r->lookup_count; j++)
 		if (scan->joins[j].kind != RQL_LOOKUP_LEFT)
@@ -775,12 +816,13 @@ static rql_status allocate(struct binding *b)
 	scan->programs = RQL_NEW_ARRAY(scan->arena, struct rql_scan_bound_program, r->program_count);
 	scan->joins = RQL_NEW_ARRAY(scan->arena, struct rql_scan_bound_join, r->lookup_count);
 	scan->steps = RQL_NEW_ARRAY(scan->arena, struct rql_scan_step, (size_t)r->conjunct_count + r->lookup_count);
+	scan->sets = RQL_NEW_ARRAY(scan->arena, struct rql_map *, (size_t)r->conjunct_count + r->lookup_count);
 	scan->parts = RQL_NEW_ARRAY(scan->arena, struct rql_scan_part, r->group_count);
 	scan->operands = RQL_NEW_ARRAY(scan->arena, struct rql_scan_operand, (size_t)r->agg_count + emits);
 	scan->emits = RQL_NEW_ARRAY(scan->arena, struct rql_scan_emit, emits);
 	scan->slots = RQL_NEW_ARRAY(scan->arena, struct rql_scan_slot, (size_t)r->agg_count * 2);
 	scan->layout.values = RQL_NEW_ARRAY(scan->arena, struct rql_groups_value, r->agg_count);
-	if (!scan->columns || !scan->column_of || !scan->programs || !scan->joins || !scan->steps || !scan->parts ||
+	if (!scan->columns || !scan->column_of || !scan->programs || !scan->joins || !scan->steps || !scan->sets || !scan->parts ||
 	    !scan->operands || !scan->slots || !scan->layout.values)
 		return no_memory(b, columns * sizeof(*scan->columns));
 	for (uint32_t c = 0; c < columns; c++)
@@ -840,7 +882,7 @@ rql_status rql_scan_prepare(const struct rql_request *request, struct rql_device
 	scan->kernels = rql_scan_kernels_for(device->simd);
 	scan->store = rql_store_kernels_for(device->simd);
 	scan->simd = device->simd;
-	struct binding b = {scan, request, err};
+	struct binding b = {scan, device, request, err};
 	rql_status status;
 	scan->arena = rql_arena_new();
 	status = scan->arena ? bind(&b) : no_memory(&b, 4096);
@@ -879,6 +921,8 @@ void rql_scan_free(struct rql_scan *scan)
 	if (!scan)
 		return;
 	rql_scan_dismiss(scan);
+	for (uint32_t s = 0; scan->sets && s < scan->step_count; s++)
+		rql_map_free(scan->sets[s]);
 	pthread_mutex_destroy(&scan->mutex);
 	rql_arena_free(scan->arena);
 	free(scan);

@@ -43,6 +43,11 @@ struct rql_scan_step {
 	double cost;            /* nanoseconds a row that comes in: of the sample, before that a guess */
 	double pass;            /* share of the rows in blocks that are read; before the sample, a guess, of all rows */
 	double run;             /* as the sample has it; 0: there is none */
+	/* A program that is true for values of these ranges of a column of the store alone, and for NULL where it says so: blocks
+	 * without them are not read. The array is the scan's; NULL: nothing is known. */
+	struct rql_value_ranges ranges;
+	/* ... or for many single values, which the CPU finds as a set's; NULL: it runs the program. */
+	const struct rql_scan_bound_join *set;
 };
 
 /* ---- groups ---- */
@@ -114,6 +119,7 @@ struct rql_scan {
 	uint32_t program_count, join_count, step_count, part_count, operand_count, slot_count;
 	struct rql_scan_bound_program *programs;
 	struct rql_scan_bound_join *joins;
+	struct rql_map **sets; /* [steps]: what joins of lists have; NULL: the step has none */
 	struct rql_scan_step *steps;
 	struct rql_scan_part *parts;
 	struct rql_scan_operand *operands;

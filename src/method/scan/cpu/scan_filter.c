@@ -63,6 +63,28 @@ static enum rql_store_match match_join(const struct rql_scan_worker *w, const st
 	return may ? RQL_MATCH_SOME : RQL_MATCH_NONE;
 }
 
+/* What is known of a program's values: the first range that does not end before the block's least one decides. */
+static enum rql_store_match match_ranges(const struct rql_scan_worker *w, const struct rql_value_ranges *ranges)
+{
+	const struct rql_store_block *block;
+	uint32_t low = 0;
+	if (!ranges->ranges)
+		return RQL_MATCH_SOME;
+	block = &w->segment->columns[ranges->column].blocks[w->block];
+	if (ranges->nulls && block->nulls)
+		return RQL_MATCH_SOME;
+	if (block->nulls == block->rows)
+		return RQL_MATCH_NONE;
+	for (uint32_t high = ranges->count; low < high;) {
+		const uint32_t middle = low + (high - low) / 2;
+		if (ranges->ranges[middle].greatest < (int64_t)block->least[0])
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < ranges->count && ranges->ranges[low].least <= (int64_t)block->greatest[0] ? RQL_MATCH_SOME : RQL_MATCH_NONE;
+}
+
 static enum rql_store_match match_step(const struct rql_scan_worker *w, const struct rql_scan_step *step)
 {
 	switch (step->kind) {
@@ -71,7 +93,7 @@ static enum rql_store_match match_step(const struct rql_scan_worker *w, const st
 	case RQL_SCAN_BY_JOIN:
 		return match_join(w, step);
 	default:
-		return RQL_MATCH_SOME;
+		return match_ranges(w, &step->ranges);
 	}
 }
 
@@ -309,7 +331,9 @@ static void reorder(struct rql_scan_worker *w)
 rql_status rql_scan_apply(struct rql_scan_worker *w, uint32_t s)
 {
 	const struct rql_scan_step *step = &w->scan->steps[s];
-	if (step->kind == RQL_SCAN_BY_PROGRAM)
+	if (step->set)
+		filter_join(w, step->set);
+	else if (step->kind == RQL_SCAN_BY_PROGRAM)
 		RQL_TRY(filter_program(w, step->index));
 	else if (step->kind == RQL_SCAN_BY_JOIN)
 		filter_join(w, &w->scan->joins[step->index]);
