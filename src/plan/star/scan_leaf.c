@@ -436,6 +436,13 @@ static rql_status look_at_dim(struct trying *t, uint32_t i, bool *twice)
 	struct rql_scan_keys keys;
 	uint64_t rows;
 	RQL_TRY(keys_of(t, i, &keys, &rows));
+	if (is_large(t, i)) {
+		if (rql_scan_dim_is_kept(t->p, t->star, i, &keys, rows))
+			return RQL_OK;
+		RQL_TRY(look_at_asked(t));
+		if (t->asked.batch)
+			return RQL_OK;
+	}
 	return rql_scan_dim_sample(t->p, t->star, i, &keys, rows, twice, t->err);
 }
 
