@@ -345,11 +345,12 @@ static rql_status look_at_asked(struct trying *t)
 	return rql_scan_asked_read(t->p, t->block, t->fact, t->table_rows, saves_ns / LOOK_PART, &t->asked, t->err);
 }
 
-/* What is refused as it is may be worth it when few keys are asked for. */
+/* What is refused as it is may be worth it when few keys are asked for. Of a join of two tables, that is: among more there
+ * are many that could be scanned, and nearly all of them are rightly refused. */
 static rql_status check_worth(struct trying *t)
 {
 	rql_status status = compare_work(t);
-	if (status != RQL_ERROR_UNSUPPORTED)
+	if (status != RQL_ERROR_UNSUPPORTED || t->block->table_count + t->block->side_count > 2)
 		return status;
 	RQL_TRY(look_at_asked(t));
 	if (!t->asked.batch)
