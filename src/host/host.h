@@ -158,6 +158,8 @@ rql_status rql_host_nested(struct rql_host_db *db, const struct rql_column *colu
  * log_query_path is set, which would report the planning. Like any statement, it ends an unfinished streaming result of
  * the connection. */
 rql_status rql_host_plan(struct rql_host_con *con, const char *sql, char **out, struct rql_error *err) RQL_MUST_CHECK;
+/* default_collation is changed: EXCEPT and INTERSECT apply it after the plan was written, which does not show it. */
+bool rql_host_collates_late(struct rql_host_con *con);
 /* From now on plans are made in a transaction that is rolled back (the connection must not be in one). Binding may change
  * something: a view can hide range(nextval('s')). DuckDB takes such a planning for a read, and a read that commits changes
  * for an error so grave that it closes the database. Where preparing is a statement of its own, that is guarded, too. */

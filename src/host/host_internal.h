@@ -201,8 +201,6 @@ rql_status host_settings_list(struct rql_host_db *db, struct rql_error *err);
 void host_settings_moved(struct rql_host_db *db, bool loaded);
 /* May a plan be asked for on con under its settings? RQL_ERROR_UNSUPPORTED names the one that forbids it. */
 rql_status host_settings_allow(struct rql_host_con *con, struct rql_error *err);
-/* The same of the plan that came: some nodes mean what they do not show. */
-rql_status host_settings_allow_plan(struct rql_host_con *con, const char *json, struct rql_error *err);
 
 /* ---- others ---- */
 /* Entering and leaving DuckDB, in calls and in callbacks. DuckDB orders what its threads do before and after, but

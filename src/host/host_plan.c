@@ -68,19 +68,16 @@ static bool is_one_text(duckdb_result *result, duckdb_data_chunk chunk)
 	return !validity || duckdb_validity_row_is_valid(validity, 0);
 }
 
-static rql_status take_plan(struct rql_host_con *con, const char *text, size_t length, char **out,
-                            struct rql_error *err)
+static rql_status take_plan(const char *text, size_t length, char **out, struct rql_error *err)
 {
 	static const char error_mark[] = "{\"error\":true";
 	if (length >= sizeof error_mark - 1 && memcmp(text, error_mark, sizeof error_mark - 1) == 0)
 		return refused(text, length, err);
 	char *copy = strndup(text, length);
-	rql_status status = copy ? host_settings_allow_plan(con, copy, err) : rql_error_memory(err, length, "a plan");
-	if (status == RQL_OK)
-		*out = copy;
-	else
-		free(copy);
-	return status;
+	if (!copy)
+		return rql_error_memory(err, length, "a plan");
+	*out = copy;
+	return RQL_OK;
 }
 
 /* ---- asking ---- */
@@ -103,7 +100,7 @@ static rql_status ask_unseen(struct rql_host_con *con, const char *sql, char **o
 	char *text = NULL;
 	rql_status status = host_fold_plan(con, sql, &text, &failed);
 	if (status == RQL_OK)
-		status = text ? take_plan(con, text, strlen(text), out, err)
+		status = text ? take_plan(text, strlen(text), out, err)
 		              : rql_error_set(err, RQL_ERROR_UNSUPPORTED, "DuckDB gave no plan");
 	else if (status == RQL_ERROR_HOST)
 		status = cannot_plan(err, rql_error_message(&failed));
@@ -124,7 +121,7 @@ static rql_status read_plan(struct rql_host_con *con, const char *sql, duckdb_re
 		return ask_unseen(con, sql, out, err);
 	}
 	const struct rql_string *json = duckdb_vector_get_data(duckdb_data_chunk_get_vector(chunk, 0));
-	rql_status status = take_plan(con, rql_string_data(json), json->length, out, err);
+	rql_status status = take_plan(rql_string_data(json), json->length, out, err);
 	duckdb_destroy_data_chunk(&chunk);
 	return status;
 }

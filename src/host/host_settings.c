@@ -409,20 +409,9 @@ const char *rql_host_watched(struct rql_host_con *con)
 	return settings_of(con)->watches;
 }
 
-/* EXCEPT and INTERSECT apply the default collation after the plan was written. Quotes inside a JSON string are escaped,
- * so this is never a part of one. */
-static const char *const unseen_nodes[] = {"\"type\":\"LOGICAL_EXCEPT\"", "\"type\":\"LOGICAL_INTERSECT\""};
-
-rql_status host_settings_allow_plan(struct rql_host_con *con, const char *json, struct rql_error *err)
+bool rql_host_collates_late(struct rql_host_con *con)
 {
-	if (!con->settings.collation)
-		return RQL_OK;
-	for (size_t i = 0; i < sizeof unseen_nodes / sizeof *unseen_nodes; i++)
-		if (strstr(json, unseen_nodes[i]))
-			return rql_error_set(err, RQL_ERROR_UNSUPPORTED,
-			                     "the setting default_collation is changed, which DuckDB's plans as JSON do not show "
-			                     "where EXCEPT and INTERSECT apply it");
-	return RQL_OK;
+	return settings_of(con)->collation;
 }
 
 /* ---- RayQL's own connections ---- */

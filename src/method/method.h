@@ -102,7 +102,8 @@ struct rql_method {
 	/* Bit i: a run takes a value for the request's point i + 1. It may refuse one with many more rows than the request's
 	 * own, by RQL_ERROR_UNSUPPORTED. NULL: none. */
 	uint32_t (*points)(const struct rql_prepared *prepared);
-	/* The one of the request's indexes in which it looks up. NULL: it is not just one. */
+	/* The one of the request's indexes in which it looks up. NULL: it looks up in none, or not just in one. A planner asks for
+	 * few rows by their keys where some method has this. */
 	uint32_t (*index)(const struct rql_prepared *prepared);
 	/* Measures what its prices read of the device's profile; on failure that stays as it is. NULL: it reads nothing that is
 	 * measured by a method. */

@@ -38,8 +38,6 @@ static bool explains(rayql_connection *con, const char *sql, const char *text)
 	snprintf(explain, sizeof explain, "EXPLAIN %s", sql);
 	char *plan = rows_of(con, explain, NULL);
 	bool has = strstr(plan, text) != NULL;
-	if (!has)
-		print_error("%s\n%s\nhas no '%s'\n", sql, plan, text);
 	free(plan);
 	return has;
 }
@@ -86,7 +84,8 @@ static void explained(void **state)
 	run(s.con, "SET rayql_force = on");
 	for (size_t i = 0; i < sizeof reduced / sizeof *reduced; i++) {
 		same(&s, host, reduced[i]);
-		assert_true(explains(s.con, reduced[i], ASKED));
+		if (!explains(s.con, reduced[i], ASKED))
+			fail_msg("no few keys are asked for: %s", reduced[i]);
 	}
 	/* Many keys: the map is of all, which the next statement finds, and prefers. */
 	const char *many = "SELECT count(*), sum(big.v), max(big.q) FROM f JOIN big ON f.k = big.k WHERE f.a < 900";
@@ -95,8 +94,11 @@ static void explained(void **state)
 	assert_true(explains(s.con, many, "150000 keys"));
 	same(&s, host, few);
 	assert_true(explains(s.con, few, "150000 keys"));
-	/* A key that comes twice is found among those that are asked for. */
-	same(&s, host, "SELECT count(*), sum(twice.v) FROM f JOIN twice ON f.k = twice.k WHERE f.id < 60");
+	/* A key that comes twice makes no map. RayQL's operator joins the rows, and the large table gives what is asked for. */
+	const char *twice = "SELECT count(*), sum(twice.v) FROM f JOIN twice ON f.m = twice.k WHERE f.id < 100";
+	same(&s, host, twice);
+	assert_true(explains(s.con, twice, "RayQL inner join"));
+	assert_false(explains(s.con, twice, "150000 rows out"));
 	rayql_disconnect(host);
 	close_session(&s);
 }

@@ -237,6 +237,14 @@ static void changes(void **state)
 	expect(s.con, "SELECT count(*) FROM v WHERE kk <> 1 AND kk <> 2", NULL, "1800\n");
 	run(s.con, "SET default_collation = 'NOCASE'");
 	expect(s.con, "SELECT count(*) FROM t WHERE s = 'S1'", NULL, "400\n");
+	static const char *const late[] = {"EXCEPT", "INTERSECT"}; /* the collation is put where the plan does not show it */
+	for (int i = 0; i < 2; i++) {
+		char sql[160];
+		snprintf(sql, sizeof sql, "EXPLAIN SELECT count(*) FROM (SELECT s FROM t WHERE kk < 50 %s SELECT upper(s) FROM t)", late[i]);
+		char *plan = rows_of(s.con, sql, NULL);
+		assert_non_null(strstr(plan, "default_collation"));
+		free(plan);
+	}
 	run(s.con, "SET default_collation = ''");
 	expect(s.con, "SELECT count(*) FROM t WHERE s = 'S2'", NULL, "0\n");
 	run(s.con, "BEGIN; CREATE TEMP TABLE t AS SELECT 3 AS k");

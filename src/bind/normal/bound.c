@@ -60,7 +60,8 @@ static rql_status ask_host(const struct rql_plan_context *ctx, const char *sql, 
 	return rql_host_plan(ctx->host, sql, json, why);
 }
 
-static rql_status read_plan(struct rql_bound *bound, const char *json, uint32_t offset, struct rql_error *err)
+static rql_status read_plan(const struct rql_plan_context *ctx, struct rql_bound *bound, const char *json, uint32_t offset,
+                            struct rql_error *err)
 {
 	struct rql_plan_source source = {.literals = &bound->literals, .offset = offset};
 	struct rql_error why = {0};
@@ -68,6 +69,10 @@ static rql_status read_plan(struct rql_bound *bound, const char *json, uint32_t 
 	enum rql_plan_dialect dialect = rql_plan_dialect_of(rql_host_library_version());
 	rql_status status =
 		rql_plan_read(bound->arena, dialect, json, strlen(json), offset ? &source : NULL, &root, &bound->facts, &why);
+	if (status == RQL_OK && bound->facts.matches_rows && rql_host_collates_late(ctx->host))
+		status = rql_error_set(&why, RQL_ERROR_UNSUPPORTED,
+		                       "the setting default_collation is changed, which DuckDB's plans as JSON do not show where "
+		                       "EXCEPT and INTERSECT apply it");
 	if (status != RQL_OK)
 		return failed(bound, "read", &why, status, err);
 	bound->root = root;
@@ -96,7 +101,7 @@ static rql_status fill(const struct rql_plan_context *ctx, struct rql_bound *bou
 	rql_status status = ask_host(ctx, sql, &offset, &json, &why);
 	if (status != RQL_OK)
 		return failed(bound, "had", &why, status, err);
-	status = read_plan(bound, json, offset, err);
+	status = read_plan(ctx, bound, json, offset, err);
 	free(json);
 	return status;
 }

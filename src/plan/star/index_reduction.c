@@ -1,4 +1,4 @@
-/* Which joins are reduced because an index finds the rows that are asked for. */
+/* Which joins are reduced because an index finds the rows that are asked for, or because few are. */
 #include "plan/star/index_reduction.h"
 
 #include "bind/block/price_host.h"
@@ -7,6 +7,7 @@
 #include "flow/join/join_keys.h"
 #include "plan/key_list.h"
 #include "plan/price/price_rows.h"
+#include "plan/star/scan_asked.h"
 #include "plan/star/scan_index.h"
 #include "plan/star/scan_reduction.h"
 #include "sql/rel/rel_edit.h"
@@ -63,18 +64,19 @@ static bool table_has_index(const struct rql_planning *p, const struct rql_table
 	return found;
 }
 
-static bool is_switched_on(const struct rql_planning *p)
+/* May a method that looks up in one index be chosen? */
+static bool may_look_up(const struct rql_planning *p)
 {
-	for (uint32_t m = 0; rql_methods()[m]; m++)
-		if (!strcmp(rql_methods()[m]->name, "index") && !(p->ctx->settings->disabled_methods >> m & 1))
-			return true;
-	return false;
+	bool may = false;
+	for (uint32_t m = 0; rql_methods()[m] && !may; m++)
+		may = rql_methods()[m]->index && !(p->ctx->settings->disabled_methods >> m & 1);
+	return may;
 }
 
 static bool can_look_up(const struct rql_planning *p, const struct rql_block_side *side, bool listed)
 {
 	uint32_t columns[RQL_SIDE_KEYS];
-	const struct rql_rel *get = is_switched_on(p) ? rql_side_key_table(p->arena, side, columns) : NULL;
+	const struct rql_rel *get = may_look_up(p) ? rql_side_key_table(p->arena, side, columns) : NULL;
 	const struct wanted wanted = {.columns = columns, .count = side->key_count, .listed = listed};
 	return get && table_has_index(p, &get->table, &wanted);
 }
@@ -317,6 +319,63 @@ static rql_status reduce_listed(struct rql_planning *p, const struct rql_rel *ot
 	return out->rel ? RQL_OK : rql_error_memory(p->err, 0, "a plan");
 }
 
+/* ---- few keys of a large table that has no index: a scan drops what is not asked for, and nothing is joined with it ---- */
+
+/* A row that is joined by an operator, instead of being dropped by a scan. */
+#define JOINED_ROW_NS 10.0
+/* Looking for the keys takes at most this part of that. */
+#define LOOK_PART 4.0
+
+/* Some rows of one table. */
+static bool is_selection(const struct rql_rel *rel)
+{
+	bool restricted = false;
+	for (; rel->kind == RQL_REL_FILTER || rel->kind == RQL_REL_PROJECT; rel = rel->children[0])
+		restricted |= rel->kind == RQL_REL_FILTER;
+	return restricted && rel->kind == RQL_REL_GET;
+}
+
+/* The first key that a scan of a large table may test. */
+static rql_status choose_scanned(struct rql_planning *p, const struct rql_join_keys *keys, const struct rql_rel *rel,
+                                 uint32_t child, struct rql_block_side *out, uint64_t *rows)
+{
+	*rows = 0;
+	for (uint32_t a = 0; a < keys->key_count && !*rows; a++) {
+		*out = (struct rql_block_side){.kind = RQL_SIDE_SEMI, .rel = rel};
+		add_key(out, keys, child, a);
+		if (!out->keys[0].null_safe && rql_side_can_reduce(out))
+			RQL_TRY(count_side(p, out, rows));
+	}
+	return RQL_OK;
+}
+
+static rql_status reduce_scanned(struct rql_planning *p, const struct rql_join_keys *join, const struct rql_rel *rel,
+                                 const struct rql_rel *other, uint32_t child, struct rql_reduced *out)
+{
+	struct rql_block_side side;
+	struct rql_expr_tuples *tuples = NULL;
+	struct rql_batch *batch = NULL;
+	uint64_t rows;
+	if (p->is_subplan || !is_selection(other))
+		return RQL_OK;
+	RQL_TRY(choose_scanned(p, join, rel, child, &side, &rows));
+	struct rql_rel *keys = rows >= RQL_ASKED_LEAST_ROWS ? keys_of(p, other, &side, false) : NULL;
+	if (!keys)
+		return RQL_OK;
+	RQL_TRY(rql_subplan_few(p, keys, RQL_LOOKED_UP_KEYS - 1, (double)rows * JOINED_ROW_NS / LOOK_PART, &batch, p->err));
+	if (!batch)
+		return RQL_OK;
+	rql_status status = list_rows(p, batch, &side, &tuples);
+	rql_batch_release(batch);
+	if (status != RQL_OK || !tuples)
+		return status;
+	out->host_ns = price_in_host(p, side.rel, rows);
+	out->rel = rql_side_list(p->arena, &side, tuples);
+	return out->rel ? RQL_OK : rql_error_memory(p->err, 0, "a plan");
+}
+
+/* ---- the whole ---- */
+
 rql_status rql_join_reduction(struct rql_planning *p, const struct rql_rel *join, uint32_t child,
                               struct rql_reduced *out)
 {
@@ -340,5 +399,7 @@ rql_status rql_join_reduction(struct rql_planning *p, const struct rql_rel *join
 		return RQL_OK;
 	if (choose_keys(p, &keys, &both[0], child, &side))
 		return reduce(p, &both[1], &side, out);
-	return choose_listed(p, &keys, &both[0], child, &side) ? reduce_listed(p, &both[1], &side, out) : RQL_OK;
+	if (choose_listed(p, &keys, &both[0], child, &side))
+		return reduce_listed(p, &both[1], &side, out);
+	return reduce_scanned(p, &keys, &both[0], &both[1], child, out);
 }

@@ -76,8 +76,10 @@ static void read(struct reading *r, struct json_object *json)
 	const char *name = rql_json_text(json, "name");
 	if (name[0])
 		add_function(r, name);
-	if (!strcmp(rql_json_text(json, "type"), "LOGICAL_GET"))
+	const char *type = rql_json_text(json, "type");
+	if (!strcmp(type, "LOGICAL_GET"))
 		read_scan(r, json);
+	r->facts->matches_rows |= !strcmp(type, "LOGICAL_EXCEPT") || !strcmp(type, "LOGICAL_INTERSECT");
 	json_object_object_foreach(json, key, value)
 	{
 		(void)key;

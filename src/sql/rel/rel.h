@@ -180,6 +180,7 @@ struct rql_plan_facts {
 	const char **functions;       /* each name once */
 	struct rql_table_ref *tables; /* each once */
 	bool tables_known;            /* false: something else is scanned, too (a file, a table function) */
+	bool matches_rows;            /* there is an EXCEPT or INTERSECT */
 };
 /* The text that was planned, and what stood before it: constants know their places there. */
 struct rql_plan_source {
