@@ -2,6 +2,8 @@
  * aggregate or a projection above them its outputs. */
 #include "bind/block/block.h"
 
+#include "bind/block/tuples.h"
+
 static bool is_key_type(struct rql_type type)
 {
 	return type.id != RQL_TYPE_FLOAT && type.id != RQL_TYPE_DOUBLE && type.id != RQL_TYPE_INTERVAL &&
@@ -69,6 +71,16 @@ static bool add_normalised(struct rql_arena *arena, struct rql_expr_list *list, 
 	return rql_expr_list_add(arena, list, e);
 }
 
+/* What an OR says of several columns together comes before it. */
+static bool add_tuples(struct rql_arena *arena, struct rql_expr_list *list, const struct rql_expr *e)
+{
+	struct rql_expr_list parts = {0};
+	bool ok = rql_tuples_add(arena, &parts, e);
+	for (uint32_t i = 0; i < parts.count && ok; i++)
+		ok = add_normalised(arena, list, parts.items[i]);
+	return ok;
+}
+
 bool rql_conjuncts_add(struct rql_arena *arena, struct rql_expr_list *list, struct rql_expr *e)
 {
 	if (e->kind == RQL_EXPR_AND) {
@@ -84,6 +96,8 @@ bool rql_conjuncts_add(struct rql_arena *arena, struct rql_expr_list *list, stru
 			rql_expr_comparison(arena, e->name[1] == ']' ? "<=" : "<", e->children[0], e->children[2]);
 		return low && high && add_normalised(arena, list, low) && add_normalised(arena, list, high);
 	}
+	if (!add_tuples(arena, list, e))
+		return false;
 	return add_normalised(arena, list, e);
 }
 

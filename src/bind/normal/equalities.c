@@ -95,3 +95,33 @@ bool rql_plan_plain_equalities(struct rql_arena *arena, struct rql_rel *rel)
 	}
 	return true;
 }
+
+/* ---- conditions ---- */
+
+/* Under AND and OR alone: what is FALSE there may as well be NULL. */
+static struct rql_expr *plain(struct rql_arena *arena, struct rql_expr *e)
+{
+	if (e->kind == RQL_EXPR_AND || e->kind == RQL_EXPR_OR) {
+		for (uint32_t i = 0; i < e->child_count; i++)
+			if (!(e->children[i] = plain(arena, e->children[i])))
+				return NULL;
+		return e;
+	}
+	if (e->kind != RQL_EXPR_COMPARE || strcmp(e->name, "IS NOT DISTINCT FROM") != 0)
+		return e;
+	for (uint32_t k = 0; k < 2; k++)
+		if (e->children[k]->kind == RQL_EXPR_CONSTANT && !e->children[k]->value.is_null)
+			return rql_expr_comparison(arena, "=", e->children[!k], e->children[k]);
+	return e;
+}
+
+bool rql_plan_plain_conditions(struct rql_arena *arena, struct rql_rel *rel)
+{
+	for (uint32_t i = 0; i < rel->child_count; i++)
+		if (!rql_plan_plain_conditions(arena, rel->children[i]))
+			return false;
+	for (uint32_t i = 0; i < rel->expr_count && rel->kind == RQL_REL_FILTER; i++)
+		if (!(rel->exprs[i] = plain(arena, rel->exprs[i])))
+			return false;
+	return true;
+}

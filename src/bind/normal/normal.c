@@ -5,7 +5,7 @@ rql_status rql_plan_normalise(const struct rql_plan_context *ctx, struct rql_are
                               struct rql_error *err)
 {
 	RQL_TRY(rql_plan_fold(ctx, arena, *root, true, err));
-	struct rql_rel *rel = rql_plan_simplify(arena, *root);
+	struct rql_rel *rel = rql_plan_plain_conditions(arena, *root) ? rql_plan_simplify(arena, *root) : NULL;
 	if (rel) /* what simplifying has made of constants */
 		RQL_TRY(rql_plan_fold(ctx, arena, rel, false, err));
 	rel = rel ? rql_rel_push_filters(arena, rel) : NULL;

@@ -28,5 +28,7 @@ struct rql_rel *rql_plan_simplify(struct rql_arena *arena, struct rql_rel *root)
 struct rql_rel *rql_plan_exists_extremes(struct rql_arena *arena, struct rql_rel *root);
 /* equalities.c: IS NOT DISTINCT FROM becomes = in joins where that says the same. false: out of memory. */
 bool rql_plan_plain_equalities(struct rql_arena *arena, struct rql_rel *root);
+/* ... and in conditions of rows where one side is a constant. false: out of memory. */
+bool rql_plan_plain_conditions(struct rql_arena *arena, struct rql_rel *root);
 
 #endif

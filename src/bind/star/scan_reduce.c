@@ -2,9 +2,9 @@
  * conditions and groups, and a SEMI join is put there. */
 #include "bind/star/scan_reduce.h"
 
-#include <stdlib.h>
 #include <string.h>
 
+#include "bind/block/tuples.h"
 #include "bind/normal/fallible.h"
 
 static struct rql_expr *of_child(struct rql_arena *arena, const struct rql_expr *ref, void *state)
@@ -215,52 +215,6 @@ struct asked {
 	const struct rql_rel *keys;
 	const struct rql_expr_tuples *tuples; /* keys NULL */
 };
-
-static int compare_values(const void *a, const void *b)
-{
-	return rql_value_compare(&(*(struct rql_expr *const *)a)->value, &(*(struct rql_expr *const *)b)->value);
-}
-
-/* The key IN the different values of its part. NULL: out of memory. */
-static struct rql_expr *in_part(struct rql_arena *arena, const struct rql_expr *key, const struct rql_expr_tuples *tuples,
-                                uint32_t part)
-{
-	struct rql_expr *in = rql_expr_new(arena, RQL_EXPR_IN, rql_type_simple(RQL_TYPE_BOOLEAN), tuples->count + 1);
-	if (!in)
-		return NULL;
-	struct rql_expr **list = in->children + 1;
-	in->children[0] = (struct rql_expr *)(uintptr_t)key;
-	in->child_count = 1;
-	for (uint32_t i = 0; i < tuples->count; i++) {
-		if (!(list[i] = rql_expr_new(arena, RQL_EXPR_CONSTANT, key->type, 0)))
-			return NULL;
-		list[i]->value = tuples->values[part][i];
-	}
-	qsort(list, tuples->count, sizeof(*list), compare_values);
-	for (uint32_t i = 0; i < tuples->count; i++)
-		if (!i || compare_values(&list[i], &in->children[in->child_count - 1]))
-			in->children[in->child_count++] = list[i];
-	if (tuples->parts > 1) {
-		in->tuples = tuples;
-		in->part = part;
-	}
-	return in;
-}
-
-bool rql_keys_listed(struct rql_arena *arena, const struct rql_expr *const *keys, const struct rql_expr_tuples *tuples,
-                     struct rql_expr_list *conditions)
-{
-	if (!tuples->count) {
-		struct rql_expr *none = rql_expr_bool(arena, false);
-		return none && rql_expr_list_add(arena, conditions, none);
-	}
-	for (uint32_t part = 0; part < tuples->parts; part++) {
-		struct rql_expr *in = in_part(arena, keys[part], tuples, part);
-		if (!in || !rql_expr_list_add(arena, conditions, in))
-			return false;
-	}
-	return true;
-}
 
 static struct rql_rel *filter_list(struct rql_arena *arena, struct rql_rel *rel, const struct rql_expr *const *keys,
                                    const struct rql_expr_tuples *tuples)

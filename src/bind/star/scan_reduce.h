@@ -19,8 +19,5 @@ struct rql_rel *rql_side_reduce(struct rql_arena *arena, const struct rql_block_
 /* ... whose keys, one or several, are of these tuples: constants of which none is NULL. Without any no row stays. */
 struct rql_rel *rql_side_list(struct rql_arena *arena, const struct rql_block_side *side,
                               const struct rql_expr_tuples *tuples);
-/* The conditions that say so of keys, one for each part; false: out of memory. Together they may leave rows more. */
-bool rql_keys_listed(struct rql_arena *arena, const struct rql_expr *const *keys, const struct rql_expr_tuples *tuples,
-                     struct rql_expr_list *conditions);
 
 #endif

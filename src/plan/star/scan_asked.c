@@ -2,6 +2,7 @@
 #include "plan/star/scan_asked.h"
 
 #include <string.h>
+#include "bind/block/tuples.h"
 #include "bind/star/scan_reduce.h"
 #include "bind/star/scan_subtree.h"
 #include "plan/key_list.h"

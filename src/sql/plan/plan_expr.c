@@ -164,11 +164,37 @@ static struct rql_expr *read_constant(struct rql_plan_reader *reader, struct jso
 	return expr;
 }
 
+static struct rql_expr *negate(struct rql_plan_reader *reader, struct rql_expr *expr)
+{
+	struct rql_expr *not = expr ? rql_plan_expr_new(reader, RQL_EXPR_NOT, boolean(), 1) : NULL;
+	if (not)
+		not->children[0] = expr;
+	return not;
+}
+
+/* A comparison of rows for equality, or one for order, which is left as it is. *done false: it is none. */
+static struct rql_expr *compare_rows(struct rql_plan_reader *reader, struct json_object *json, const char *name,
+                                     struct rql_scope scope, bool *done)
+{
+	struct json_object *const rows[] = {rql_json_field(json, "left"), rql_json_field(json, "right")};
+	const bool same = !strcmp(name, "=") || !strcmp(name, "IS NOT DISTINCT FROM");
+	const bool other = !strcmp(name, "<>") || !strcmp(name, "IS DISTINCT FROM");
+	*done = (same || other) && rql_plan_are_rows(rows, 2);
+	if (!*done)
+		return NULL;
+	struct rql_expr *expr = rql_plan_same_rows(reader, rows[0], rows[1], scope);
+	return other ? negate(reader, expr) : expr;
+}
+
 static struct rql_expr *read_compare(struct rql_plan_reader *reader, struct json_object *json, struct rql_scope scope)
 {
 	const char *name = rql_plan_comparison(rql_json_text(json, "type"));
 	if (!name)
 		return rql_plan_expr_opaque(reader, boolean(), "the comparison %s", rql_json_text(json, "type"));
+	bool done;
+	struct rql_expr *rows = compare_rows(reader, json, name, scope, &done);
+	if (done)
+		return rows;
 	struct rql_expr *expr = rql_plan_expr_new(reader, RQL_EXPR_COMPARE, boolean(), 2);
 	if (!expr)
 		return NULL;
@@ -249,6 +275,22 @@ static struct rql_expr *read_conjunction(struct rql_plan_reader *reader, struct 
 	return expr_over(reader, is_and ? RQL_EXPR_AND : RQL_EXPR_OR, boolean(), children, scope);
 }
 
+/* *done false: it is no list of rows. */
+static struct rql_expr *read_row_in(struct rql_plan_reader *reader, struct json_object *children, bool negated,
+                                    struct rql_scope scope, bool *done)
+{
+	const size_t count = rql_json_length(children);
+	struct json_object **rows = RQL_NEW_ARRAY(reader->arena, struct json_object *, count + 1);
+	reader->no_memory |= !rows;
+	for (size_t i = 0; i < count && rows; i++)
+		rows[i] = json_object_array_get_idx(children, i);
+	*done = !rows || rql_plan_are_rows(rows, count);
+	if (!*done || !rows)
+		return NULL;
+	struct rql_expr *expr = rql_plan_row_in(reader, rows, count, scope);
+	return negated ? negate(reader, expr) : expr;
+}
+
 static struct rql_expr *read_operator(struct rql_plan_reader *reader, struct json_object *json, struct rql_scope scope)
 {
 	static const struct {
@@ -272,6 +314,11 @@ static struct rql_expr *read_operator(struct rql_plan_reader *reader, struct jso
 			break;
 	if (i == sizeof(operators) / sizeof(operators[0]))
 		return rql_plan_expr_opaque(reader, return_type(reader, json), "the operator %s", type);
+	const bool in = operators[i].kind == RQL_EXPR_IN || operators[i].kind == RQL_EXPR_NOT_IN;
+	bool done = false;
+	struct rql_expr *rows = in ? read_row_in(reader, children, operators[i].kind == RQL_EXPR_NOT_IN, scope, &done) : NULL;
+	if (done)
+		return rows;
 	struct rql_expr *expr = expr_over(reader, operators[i].kind, return_type(reader, json), children, scope);
 	bool null_test = operators[i].kind == RQL_EXPR_IS_NULL || operators[i].kind == RQL_EXPR_IS_NOT_NULL;
 	return null_test ? expr : plain_only(reader, expr);
