@@ -2,9 +2,9 @@
 #include "check.h"
 
 #ifdef __SANITIZE_ADDRESS__
-#define STATEMENTS 120
+#define STATEMENTS 80
 #else
-#define STATEMENTS 240
+#define STATEMENTS 160
 #endif
 #define ASKED "of keys that are asked for"
 

@@ -2,9 +2,9 @@
 #include "check.h"
 
 #ifdef __SANITIZE_ADDRESS__
-#define STATEMENTS 150
+#define STATEMENTS 120
 #else
-#define STATEMENTS 400
+#define STATEMENTS 300
 #endif
 
 static struct session open_world(void)
