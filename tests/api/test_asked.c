@@ -165,10 +165,50 @@ static void random_statements(void **state)
 	close_session(&s);
 }
 
+/* A plan that is kept for other values of its parameter must not have the keys of the first one alone. */
+static void prepared(void **state)
+{
+	(void)state;
+	static const char *const texts[] = {
+		"SELECT f.id, big.v FROM f JOIN big ON f.k = big.k WHERE f.far = ?",
+		"SELECT count(*), sum(big.v), max(big.t) FROM f JOIN big ON f.k = big.k WHERE f.far = ?",
+		"SELECT f.id, big.v FROM f LEFT JOIN big ON f.k = big.k WHERE f.far = ?",
+	};
+	struct session s = open_world();
+	rayql_connection *host = host_of(&s);
+	rayql_connection *cons[] = {s.con, host};
+	add_columns(&s);
+	run(s.con, "CREATE INDEX fi ON f USING hash (far)");
+	run(s.con, "CREATE INDEX bk ON big USING hash (k)");
+	for (size_t q = 0; q < sizeof texts / sizeof *texts; q++) {
+		rayql_statement *statements[2] = {NULL};
+		for (int c = 0; c < 2; c++)
+			assert_int_equal(rayql_prepare(cons[c], texts[q], &statements[c], NULL), RAYQL_OK);
+		for (int i = 0; i < 24; i++) {
+			char *rows[2];
+			for (int c = 0; c < 2; c++) {
+				rayql_result *result = NULL;
+				rayql_error *err = NULL;
+				assert_int_equal(rayql_bind_int64(statements[c], 1, 100 + i / 2 * 7), RAYQL_OK);
+				assert_int_equal(rayql_execute(statements[c], &result, &err), RAYQL_OK);
+				assert_non_null(rows[c] = read_rows(result, &err));
+			}
+			assert_string_equal(rows[0], rows[1]);
+			free(rows[0]);
+			free(rows[1]);
+		}
+		for (int c = 0; c < 2; c++)
+			rayql_statement_free(statements[c]);
+	}
+	rayql_disconnect(host);
+	close_session(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(explained),
+		cmocka_unit_test(prepared),
 		cmocka_unit_test(random_statements),
 	};
 	return cmocka_run_group_tests(tests, NULL, remove_scratch);
