@@ -19,11 +19,6 @@ static bool bit(const uint64_t *bitmap, uint64_t i)
 	return !bitmap || (bitmap[i >> 6] >> (i & 63) & 1);
 }
 
-static rql_status out_of_memory(struct shaping *s)
-{
-	return rql_error_memory(s->err, s->answer->group_count * sizeof(rql_int128), "an answer");
-}
-
 /* ---- sums ---- */
 
 static rql_status add_terms(struct shaping *s, const struct rql_slot *slot, rql_int128 *out)
@@ -49,7 +44,7 @@ static rql_status integer_sum(struct shaping *s, const struct rql_slot *slot, co
 	}
 	rql_int128 *sum = RQL_NEW_ARRAY(s->arena, rql_int128, s->answer->group_count);
 	if (!sum)
-		return out_of_memory(s);
+		return rql_error_memory(s->err, 0, "an answer");
 	*out = sum;
 	return add_terms(s, slot, sum);
 }
@@ -80,7 +75,7 @@ static rql_status average(struct shaping *s, const struct rql_slot *slot, struct
 	double *real = RQL_NEW_ARRAY(s->arena, double, s->answer->group_count);
 	const rql_int128 *integer = NULL;
 	if (!real)
-		return out_of_memory(s);
+		return rql_error_memory(s->err, 0, "an answer");
 	if (!slot->real)
 		RQL_TRY(integer_sum(s, slot, &integer));
 	for (uint64_t g = 0; g < s->answer->group_count; g++) {
@@ -142,7 +137,7 @@ static rql_status count_codes(struct shaping *s, const struct rql_slot *slot, st
 	const uint32_t *group = s->hidden.group, *codes = s->hidden.codes;
 	bool nulls = slot->values && slot->values->validity;
 	if (!counts)
-		return out_of_memory(s);
+		return rql_error_memory(s->err, 0, "an answer");
 	if (slot->wide)
 		for (uint64_t i = 0; i < s->raw->group_count; i++)
 			counts[group[i]] += s->hidden.wide[i] != slot->null_wide;
@@ -163,7 +158,7 @@ static rql_status group_column(struct shaping *s, struct rql_type type, struct r
 	uint64_t n = s->answer->group_count;
 	if (!column || !(column->data = rql_arena_array(s->arena, n, rql_type_bytes(type))) ||
 	    !(column->validity = RQL_NEW_ARRAY(s->arena, uint64_t, (n + 63) / 64)))
-		return out_of_memory(s);
+		return rql_error_memory(s->err, 0, "an answer");
 	column->type = type;
 	v->kind = RQL_VECTOR_COLUMN;
 	v->values = *out = column;
@@ -185,7 +180,7 @@ static rql_status shape_of_key(struct shaping *s, const struct rql_slot *slot, s
 	uint64_t n = s->answer->group_count, *seen = RQL_NEW_ARRAY(s->arena, uint64_t, slot->key_count);
 	struct rql_column *column = NULL;
 	if (!seen)
-		return out_of_memory(s);
+		return rql_error_memory(s->err, 0, "an answer");
 	RQL_TRY(group_column(s, slot->type, v, &column));
 	for (uint64_t g = 0; g < n; g++) {
 		struct key_totals t;
@@ -234,7 +229,7 @@ static rql_status reals_of_key(struct shaping *s, const struct rql_slot *slot, s
 	double *real = RQL_NEW_ARRAY(s->arena, double, n);
 	uint64_t *valid = RQL_NEW_ARRAY(s->arena, uint64_t, n / 64 + 1);
 	if (!real || !valid)
-		return out_of_memory(s);
+		return rql_error_memory(s->err, 0, "an answer");
 	for (uint64_t g = 0; g < n; g++) {
 		const uint64_t code = wide ? wide[g] : codes[g];
 		real[g] = code == null ? 0 : rql_real_of_code((uint64_t)slot->least + code);
@@ -258,7 +253,7 @@ static rql_status join_halves(struct shaping *s, const struct rql_slot *slot, st
 	rql_int128 *integer = RQL_NEW_ARRAY(s->arena, rql_int128, n + 1);
 	uint64_t *valid = RQL_NEW_ARRAY(s->arena, uint64_t, n / 64 + 1);
 	if (!integer || !valid)
-		return out_of_memory(s);
+		return rql_error_memory(s->err, 0, "an answer");
 	for (uint64_t g = 0; g < n; g++) {
 		const uint64_t code = code_of(s->answer, upper, g);
 		if (code == rql_slot_null_code(upper))
@@ -388,7 +383,7 @@ static rql_status shape_groups(struct rql_running *r, const struct rql_leaf *lea
 	                           .keyed = answer->keyed};
 	out->vectors = RQL_NEW_ARRAY(r->arena, struct rql_vector, leaf->slot_count);
 	if (!out->vectors)
-		return out_of_memory(&s);
+		return rql_error_memory(s.err, 0, "an answer");
 	for (uint32_t i = 0; i < leaf->slot_count; i++)
 		RQL_TRY(shape(&s, &leaf->slots[i], &out->vectors[i]));
 	return RQL_OK;

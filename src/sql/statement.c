@@ -17,17 +17,12 @@ struct parser {
 static rql_status parse(struct parser *p, struct rql_statement *out);
 
 /* ---- errors ---- */
-static rql_status no_memory(struct parser *p)
-{
-	return rql_error_memory(p->err, strlen(p->sql), "a statement");
-}
-
 static rql_status fail_at(struct parser *p, uint32_t position, const char *message)
 {
 	struct rql_strbuf text = {0};
 	rql_strbuf_printf(&text, "Parser Error: %s", message);
 	rql_statement_caret(&text, p->sql, position);
-	rql_status status = text.failed ? no_memory(p)
+	rql_status status = text.failed ? rql_error_memory(p->err, 0, "a statement")
 	                                : rql_error_set(p->err, RQL_ERROR_STATEMENT, "%s", rql_strbuf_text(&text));
 	rql_strbuf_free(&text);
 	return status;
@@ -51,7 +46,8 @@ static rql_status unexpected(struct parser *p)
 	rql_strbuf_printf(&text, "%s at or near \"", what);
 	rql_strbuf_put_n(&text, p->sql + token.start, token.length);
 	rql_strbuf_putc(&text, '"');
-	rql_status status = text.failed ? no_memory(p) : fail_at(p, token.start, rql_strbuf_text(&text));
+	rql_status status = text.failed ? rql_error_memory(p->err, 0, "a statement")
+	                                : fail_at(p, token.start, rql_strbuf_text(&text));
 	rql_strbuf_free(&text);
 	return status;
 }
@@ -185,7 +181,7 @@ static rql_status identifier(struct parser *p, const char **out)
 		return unexpected(p);
 	*out = token_text(p, p->token);
 	if (!*out)
-		return no_memory(p);
+		return rql_error_memory(p->err, 0, "a statement");
 	advance(p);
 	return RQL_OK;
 }
@@ -221,7 +217,7 @@ static rql_status raw_list(struct parser *p, const char **out)
 	}
 	advance(p);
 	*out = rql_arena_strndup(p->arena, p->sql + start, end - start);
-	return *out ? RQL_OK : no_memory(p);
+	return *out ? RQL_OK : rql_error_memory(p->err, 0, "a statement");
 }
 
 /* A word, string, number with or without sign, or a list in parentheses, unquoted. */
@@ -243,7 +239,7 @@ static rql_status option_value(struct parser *p, const char **out)
 	if (text && negative)
 		text = rql_arena_printf(p->arena, "-%s", text);
 	if (!text)
-		return no_memory(p);
+		return rql_error_memory(p->err, 0, "a statement");
 	*out = text;
 	advance(p);
 	return RQL_OK;
@@ -257,7 +253,7 @@ static rql_status one_option(struct parser *p, struct rql_option *out)
 	if (p->token.kind != RQL_TOKEN_WORD && p->token.kind != RQL_TOKEN_QUOTED_WORD)
 		return unexpected(p);
 	if (!(name = token_text(p, p->token)))
-		return no_memory(p);
+		return rql_error_memory(p->err, 0, "a statement");
 	lower(name);
 	advance(p);
 	out->name = name;
@@ -279,7 +275,7 @@ static rql_status options(struct parser *p, struct rql_statement *out)
 			capacity = capacity ? 2 * capacity : 8;
 			struct rql_option *grown = RQL_NEW_ARRAY(p->arena, struct rql_option, capacity);
 			if (!grown)
-				return no_memory(p);
+				return rql_error_memory(p->err, 0, "a statement");
 			if (out->option_count)
 				memcpy(grown, out->options, out->option_count * sizeof(*grown));
 			out->options = grown;
@@ -289,7 +285,7 @@ static rql_status options(struct parser *p, struct rql_statement *out)
 		for (uint32_t i = 0; i < out->option_count; i++) {
 			if (strcmp(out->options[i].name, option->name) == 0) {
 				char *message = rql_arena_printf(p->arena, "the option \"%s\" is given twice", option->name);
-				return message ? fail_at(p, option->position, message) : no_memory(p);
+				return message ? fail_at(p, option->position, message) : rql_error_memory(p->err, 0, "a statement");
 			}
 		}
 		out->option_count++;
@@ -319,7 +315,7 @@ static rql_status rest_as_query(struct parser *p, struct rql_statement *out)
 	}
 	out->query_position = start;
 	out->query = rql_arena_strndup(p->arena, p->sql + start, end - start);
-	return out->query ? end_of_statement(p) : no_memory(p);
+	return out->query ? end_of_statement(p) : rql_error_memory(p->err, 0, "a statement");
 }
 
 static bool skip_if_exists(struct parser *p, bool negated, bool *out, rql_status *status)
@@ -409,7 +405,7 @@ static rql_status index_columns(struct parser *p, struct rql_statement *out)
 	uint32_t capacity = 8;
 	RQL_TRY(expect_symbol(p, "("));
 	if (!(out->columns = RQL_NEW_ARRAY(p->arena, const char *, capacity)))
-		return no_memory(p);
+		return rql_error_memory(p->err, 0, "a statement");
 	if (skip_symbol(p, "*")) {
 		out->columns[out->column_count++] = "*";
 		return expect_symbol(p, ")");
@@ -418,7 +414,7 @@ static rql_status index_columns(struct parser *p, struct rql_statement *out)
 		if (out->column_count == capacity) {
 			const char **grown = RQL_NEW_ARRAY(p->arena, const char *, 2 * capacity);
 			if (!grown)
-				return no_memory(p);
+				return rql_error_memory(p->err, 0, "a statement");
 			memcpy(grown, out->columns, capacity * sizeof(*grown));
 			out->columns = grown;
 			capacity *= 2;
@@ -449,7 +445,7 @@ static rql_status create_index(struct parser *p, struct rql_statement *out, bool
 	}
 	out->kind = RQL_STATEMENT_CREATE_INDEX;
 	if (!(method = token_text(p, p->token)))
-		return no_memory(p);
+		return rql_error_memory(p->err, 0, "a statement");
 	lower(method);
 	out->method = method;
 	if (unique)
@@ -557,7 +553,7 @@ static rql_status explain_own(struct parser *p, struct rql_statement *out, uint3
 	if (p->depth < 8)
 		status = parse(&inner, &statement);
 	if (status == RQL_ERROR_MEMORY)
-		return no_memory(p);
+		return rql_error_memory(p->err, 0, "a statement");
 	if (status == RQL_OK && (statement.kind == RQL_STATEMENT_HOST || statement.kind == RQL_STATEMENT_DROP_INDEX)) {
 		out->host_only = true;
 		return RQL_OK;
@@ -632,7 +628,7 @@ static rql_status set_or_reset(struct parser *p, struct rql_statement *out, bool
 	out->kind = set ? RQL_STATEMENT_SET : RQL_STATEMENT_RESET;
 	out->name.position = p->token.start;
 	if (!(name = token_text(p, p->token)))
-		return no_memory(p);
+		return rql_error_memory(p->err, 0, "a statement");
 	lower(name);
 	out->name.name = name;
 	advance(p);

@@ -55,7 +55,11 @@ void rql_error_move(struct rql_error *dst, struct rql_error *src)
 
 rql_status rql_error_memory(struct rql_error *err, unsigned long long bytes, const char *what)
 {
-	return rql_error_set(err, RQL_ERROR_MEMORY, "out of memory (%llu bytes for %s)", bytes, what);
+	char size[32] = "";
+	if (bytes)
+		snprintf(size, sizeof size, "%llu bytes ", bytes);
+	return rql_error_set(err, RQL_ERROR_MEMORY, "out of memory (%sfor %s); drop a structure, or lower "
+	                     "rayql_memory_limit", size, what);
 }
 
 const char *rql_status_name(rql_status status)

@@ -42,7 +42,7 @@ const char *rql_error_message(const struct rql_error *err);
 void rql_error_clear(struct rql_error *err);
 /* Moves src into dst (dst's old content is freed, src is left empty). */
 void rql_error_move(struct rql_error *dst, struct rql_error *src);
-/* "out of memory (N bytes for WHAT)" */
+/* "out of memory (N bytes for WHAT)" and what to do; bytes 0: nobody counted them. */
 rql_status rql_error_memory(struct rql_error *err, unsigned long long bytes, const char *what);
 const char *rql_status_name(rql_status status);
 

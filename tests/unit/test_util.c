@@ -243,7 +243,10 @@ static void test_error_set_and_move(void **state)
 
 	assert_int_equal(rql_error_set(NULL, RQL_ERROR_IO, "dropped"), RQL_ERROR_IO);
 	assert_int_equal(rql_error_memory(&a, 1ull << 40, "cells"), RQL_ERROR_MEMORY);
-	assert_string_equal(a.message, "out of memory (1099511627776 bytes for cells)");
+	assert_string_equal(a.message, "out of memory (1099511627776 bytes for cells); drop a structure, or lower "
+	                               "rayql_memory_limit");
+	rql_error_memory(&a, 0, "a plan");
+	assert_string_equal(a.message, "out of memory (for a plan); drop a structure, or lower rayql_memory_limit");
 	rql_error_clear(&a);
 	rql_error_clear(&a);
 	rql_error_clear(NULL);

@@ -150,11 +150,6 @@ static rql_status rewrite(struct flattening *f, const struct rql_expr *expr, str
 	            : rql_error_set(f->err, RQL_ERROR_UNSUPPORTED, "an expression of the plan could not be resolved");
 }
 
-static rql_status out_of_memory(struct flattening *f)
-{
-	return rql_error_memory(f->err, 0, "a plan");
-}
-
 /* NOT x IN (...), as the only thing that is asked of the mark. */
 static bool becomes_anti(struct flattening *f, const struct rql_expr *e)
 {
@@ -179,7 +174,7 @@ static rql_status add_conditions(struct flattening *f, const struct rql_rel *rel
 		if (becomes_anti(f, e))
 			continue;
 		if (!rql_conjuncts_add(f->arena, f->full ? &f->above_full : &f->conjuncts, e))
-			return out_of_memory(f);
+			return rql_error_memory(f->err, 0, "a plan");
 	}
 	return RQL_OK;
 }
@@ -197,11 +192,11 @@ static rql_status flatten_get(struct flattening *f, const struct rql_rel *rel, s
 	out->count = rel->column_count;
 	out->items = RQL_NEW_ARRAY(f->arena, struct rql_expr *, rel->column_count);
 	if (!out->items)
-		return out_of_memory(f);
+		return rql_error_memory(f->err, 0, "a plan");
 	for (uint32_t i = 0; i < rel->column_count; i++) {
 		struct rql_expr *e = rql_expr_new(f->arena, RQL_EXPR_COLUMN, rel->types[i], 0);
 		if (!e)
-			return out_of_memory(f);
+			return rql_error_memory(f->err, 0, "a plan");
 		e->table = table;
 		e->index = derived ? i : rel->column_ids[i];
 		e->alias = derived ? rel->names ? rel->names[i] : NULL : rel->column_names ? rel->column_names[i] : NULL;
@@ -308,7 +303,7 @@ static rql_status take_key(struct joining *j, const struct rql_expr *e, bool *ta
 	key->null_safe = strcmp(e->name, "=") != 0;
 	key->outer = rql_expr_rewrite(j->f->arena, e->children[i], to_both, j);
 	key->inner = rql_expr_rewrite(j->f->arena, e->children[1 - i], to_side, j);
-	return key->outer && key->inner ? RQL_OK : out_of_memory(j->f);
+	return key->outer && key->inner ? RQL_OK : rql_error_memory(j->f->err, 0, "a plan");
 }
 
 /* A condition over the side alone filters it before the join. */
@@ -318,7 +313,7 @@ static rql_status filter_side(struct joining *j, const struct rql_expr *e)
 	struct rql_rel **child = RQL_NEW_ARRAY(j->f->arena, struct rql_rel *, 1);
 	struct rql_expr **exprs = RQL_NEW_ARRAY(j->f->arena, struct rql_expr *, 1);
 	if (!filter || !child || !exprs || !(exprs[0] = rql_expr_rewrite(j->f->arena, e, to_side, j)))
-		return out_of_memory(j->f);
+		return rql_error_memory(j->f->err, 0, "a plan");
 	child[0] = (struct rql_rel *)(uintptr_t)j->side.rel;
 	*filter = (struct rql_rel){.kind = RQL_REL_FILTER,
 	                           .name = "LOGICAL_FILTER",
@@ -346,7 +341,7 @@ static rql_status take_condition(struct joining *j, const struct rql_expr *e)
 		return RQL_OK;
 	if (j->side.kind == RQL_SIDE_FULL && inputs_of(j, e) == READS_SIDE) {
 		struct rql_expr *own = rql_expr_rewrite(j->f->arena, e, to_side, j);
-		return own && rql_expr_list_add(j->f->arena, &j->own, own) ? RQL_OK : out_of_memory(j->f);
+		return own && rql_expr_list_add(j->f->arena, &j->own, own) ? RQL_OK : rql_error_memory(j->f->err, 0, "a plan");
 	}
 	if (j->side.kind != RQL_SIDE_MARK && inputs_of(j, e) == READS_SIDE)
 		return filter_side(j, e);
@@ -354,7 +349,7 @@ static rql_status take_condition(struct joining *j, const struct rql_expr *e)
 		return rql_error_set(j->f->err, RQL_ERROR_UNSUPPORTED,
 		                     "IN as a value by a condition that is not an equality of two columns");
 	struct rql_expr *both = rql_expr_rewrite(j->f->arena, e, to_both, j);
-	return both && rql_conjuncts_add(j->f->arena, &j->open, both) ? RQL_OK : out_of_memory(j->f);
+	return both && rql_conjuncts_add(j->f->arena, &j->open, both) ? RQL_OK : rql_error_memory(j->f->err, 0, "a plan");
 }
 
 static rql_status set_kind(struct joining *j)
@@ -412,7 +407,7 @@ static rql_status finish_full(struct joining *j)
 		return rql_error_set(j->f->err, RQL_ERROR_UNSUPPORTED,
 		                     "a full outer join by a condition of one side, where NULL equals NULL");
 	key->inner = only_when(j->f->arena, &j->own, (struct rql_expr *)(uintptr_t)key->inner);
-	return key->inner ? RQL_OK : out_of_memory(j->f);
+	return key->inner ? RQL_OK : rql_error_memory(j->f->err, 0, "a plan");
 }
 
 /* A column of a LEFT side in a row of the block: with conditions beyond the keys it is NULL where they are not true. */
@@ -457,13 +452,13 @@ static rql_status side_outputs(struct joining *j, struct columns *out)
 	out->count = blocks + sides + mark;
 	out->items = RQL_NEW_ARRAY(j->f->arena, struct rql_expr *, out->count);
 	if (!out->items)
-		return out_of_memory(j->f);
+		return rql_error_memory(j->f->err, 0, "a plan");
 	memcpy(out->items + (j->right ? sides : 0), j->input.items, blocks * sizeof *out->items);
 	for (uint32_t i = 0; i < sides; i++)
 		if (!(out->items[j->right ? i : blocks + i] = column_of_side(j, i)))
-			return out_of_memory(j->f);
+			return rql_error_memory(j->f->err, 0, "a plan");
 	if (mark && !(out->items[blocks] = mark_of(j)))
-		return out_of_memory(j->f);
+		return rql_error_memory(j->f->err, 0, "a plan");
 	return RQL_OK;
 }
 
@@ -537,7 +532,7 @@ static rql_status flatten_join(struct flattening *f, const struct rql_rel *rel, 
 	both.count = left.count + right.count;
 	both.items = RQL_NEW_ARRAY(f->arena, struct rql_expr *, both.count);
 	if (!both.items)
-		return out_of_memory(f);
+		return rql_error_memory(f->err, 0, "a plan");
 	memcpy(both.items, left.items, left.count * sizeof *both.items);
 	memcpy(both.items + left.count, right.items, right.count * sizeof *both.items);
 	RQL_TRY(add_conditions(f, rel, &both));
@@ -552,7 +547,7 @@ static rql_status flatten_project(struct flattening *f, const struct rql_rel *re
 	out->count = rel->expr_count;
 	out->items = RQL_NEW_ARRAY(f->arena, struct rql_expr *, rel->expr_count);
 	if (!out->items)
-		return out_of_memory(f);
+		return rql_error_memory(f->err, 0, "a plan");
 	for (uint32_t i = 0; i < rel->expr_count; i++)
 		RQL_TRY(rewrite(f, rel->exprs[i], &input, &out->items[i]));
 	return RQL_OK;
@@ -566,7 +561,7 @@ static rql_status flatten_union(struct flattening *f, const struct rql_rel *rel,
 	if (rel->setop_all)
 		return flatten_get(f, rel, out);
 	if (!all || !distinct || !child)
-		return out_of_memory(f);
+		return rql_error_memory(f->err, 0, "a plan");
 	*all = *rel;
 	all->setop_all = true;
 	child[0] = all;
@@ -637,7 +632,7 @@ static rql_status take_outputs(struct flattening *f, const struct rql_rel *rel, 
 	b->groups = RQL_NEW_ARRAY(f->arena, struct rql_expr *, b->group_count);
 	b->aggs = RQL_NEW_ARRAY(f->arena, struct rql_expr *, b->agg_count);
 	if (!b->groups || !b->aggs)
-		return out_of_memory(f);
+		return rql_error_memory(f->err, 0, "a plan");
 	if (rel->kind == RQL_REL_DISTINCT) {
 		memcpy(b->groups, input->items, input->count * sizeof *b->groups);
 		return RQL_OK;
@@ -719,7 +714,7 @@ static rql_status take_order(struct selecting *s, const struct rql_rel *rel, str
 	s->rows->orders = rel->orders;
 	s->keys.items = RQL_NEW_ARRAY(s->f->arena, struct rql_expr *, rel->order_count);
 	if (!s->keys.items)
-		return out_of_memory(s->f);
+		return rql_error_memory(s->f->err, 0, "a plan");
 	for (uint32_t i = 0; i < rel->order_count; i++)
 		RQL_TRY(rewrite(s->f, rel->orders[i].expr, out, &s->keys.items[i]));
 	return RQL_OK;
@@ -736,7 +731,7 @@ static rql_status flatten_rows(struct selecting *s, const struct rql_rel *rel, s
 		out->count = rel->expr_count;
 		out->items = RQL_NEW_ARRAY(s->f->arena, struct rql_expr *, rel->expr_count);
 		if (!out->items)
-			return out_of_memory(s->f);
+			return rql_error_memory(s->f->err, 0, "a plan");
 		for (uint32_t i = 0; i < rel->expr_count; i++)
 			RQL_TRY(rewrite(s->f, rel->exprs[i], &input, &out->items[i]));
 		return RQL_OK;
@@ -774,7 +769,7 @@ static rql_status make_rows(struct rql_arena *arena, const struct rql_rel *rel, 
 	b->group_count = outputs.count + s.keys.count;
 	b->groups = RQL_NEW_ARRAY(arena, struct rql_expr *, b->group_count);
 	if (!b->groups)
-		return out_of_memory(f);
+		return rql_error_memory(f->err, 0, "a plan");
 	memcpy(b->groups, outputs.items, outputs.count * sizeof *b->groups);
 	if (s.keys.count)
 		memcpy(b->groups + outputs.count, s.keys.items, s.keys.count * sizeof *b->groups);

@@ -19,11 +19,6 @@ enum folded { OF_COLUMNS, FOR_HOST, CONSTANT };
 
 static enum folded fold(struct folding *f, struct rql_expr **slot);
 
-static void no_memory(struct folding *f)
-{
-	f->status = rql_error_memory(f->err, rql_arena_bytes(f->arena), "a plan");
-}
-
 /* In place: whoever points to e has the constant. */
 static void become_constant(struct rql_expr *e, const struct rql_value *value)
 {
@@ -35,7 +30,7 @@ static void note_pending(struct folding *f, struct rql_expr *e)
 	if (!f->for_host || f->status != RQL_OK)
 		return;
 	if (!rql_expr_list_add(f->arena, &f->pending, e))
-		no_memory(f);
+		f->status = rql_error_memory(f->err, 0, "a plan");
 }
 
 /* ---- what RayQL evaluates itself ---- */
@@ -77,7 +72,7 @@ static void fold_logic(struct folding *f, struct rql_expr **slot)
 	if (kept == 1)
 		*slot = e->children[0];
 	else if (kept == 0 && !(*slot = rql_expr_bool(f->arena, and)))
-		no_memory(f);
+		f->status = rql_error_memory(f->err, 0, "a plan");
 }
 
 /* CASE without what is never chosen. */
@@ -254,7 +249,7 @@ static void take_values(struct folding *f, const struct rql_batch *batch)
 		}
 		struct rql_value seen = rql_column_get(column, 0), value = rql_value_copy(f->arena, &seen);
 		if (value.is_null) { /* the copy was not made */
-			no_memory(f);
+			f->status = rql_error_memory(f->err, 0, "a plan");
 			return;
 		}
 		value.type = e->type; /* its info lives in the plan's arena */

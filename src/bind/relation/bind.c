@@ -17,11 +17,6 @@ struct boxing {
 	struct rql_error *err;
 };
 
-static rql_status out_of_memory(struct boxing *b)
-{
-	return rql_error_memory(b->err, 0, "a plan");
-}
-
 static bool set_empty(const uint64_t *set, uint32_t words)
 {
 	for (uint32_t w = 0; w < words; w++)
@@ -72,11 +67,11 @@ static rql_status intersect(struct boxing *b, const struct rql_box_list *x, cons
 		for (uint32_t j = 0; j < y->count; j++) {
 			const uint64_t **box = new_box(b);
 			if (!box)
-				return out_of_memory(b);
+				return rql_error_memory(b->err, 0, "a plan");
 			memcpy(box, x->boxes[i].pass, b->relation->dimension_count * sizeof *box);
 			for (uint32_t d = 0; d < b->relation->dimension_count; d++)
 				if (y->boxes[j].pass[d] && !(box = narrowed(b, box, d, y->boxes[j].pass[d], false)))
-					return out_of_memory(b);
+					return rql_error_memory(b->err, 0, "a plan");
 			RQL_TRY(put_box(b, out, box));
 		}
 	}
@@ -90,7 +85,7 @@ static rql_status subtract(struct boxing *b, const uint64_t *const *r, const str
 	if (first == l->count) {
 		const uint64_t **copy = new_box(b);
 		if (!copy)
-			return out_of_memory(b);
+			return rql_error_memory(b->err, 0, "a plan");
 		memcpy(copy, r, b->relation->dimension_count * sizeof *copy);
 		return put_box(b, out, copy);
 	}
@@ -100,11 +95,11 @@ static rql_status subtract(struct boxing *b, const uint64_t *const *r, const str
 			continue;
 		const uint64_t **outside = narrowed(b, r, d, cut[d], true);
 		if (!outside)
-			return out_of_memory(b);
+			return rql_error_memory(b->err, 0, "a plan");
 		if (!set_empty(outside[d], rql_codes_words(&b->relation->dimensions[d])))
 			RQL_TRY(subtract(b, outside, l, first + 1, out));
 		if (!(r = narrowed(b, r, d, cut[d], false)))
-			return out_of_memory(b);
+			return rql_error_memory(b->err, 0, "a plan");
 		if (set_empty(r[d], rql_codes_words(&b->relation->dimensions[d])))
 			return RQL_OK;
 	}
@@ -119,7 +114,7 @@ static rql_status boxes_of_atom(struct boxing *b, const struct rql_expr *e, uint
 	uint64_t *set;
 	const uint64_t **box = new_box(b);
 	if (!box)
-		return out_of_memory(b);
+		return rql_error_memory(b->err, 0, "a plan");
 	RQL_TRY(rql_codes_select(b->ctx, b->arena, &b->relation->dimensions[d], e, negated, NULL, &set, b->err));
 	box[d] = set;
 	return put_box(b, out, box);
@@ -130,12 +125,12 @@ static rql_status boxes_of_parts(struct boxing *b, const struct rql_expr *e, boo
 {
 	struct rql_box_list *sum = RQL_NEW(b->arena, struct rql_box_list), *next = RQL_NEW(b->arena, struct rql_box_list);
 	if (!sum || !next)
-		return out_of_memory(b);
+		return rql_error_memory(b->err, 0, "a plan");
 	RQL_TRY(boxes_of(b, e->children[0], negated, sum));
 	for (uint32_t i = 1; i < e->child_count; i++) {
 		struct rql_box_list *part = RQL_NEW(b->arena, struct rql_box_list);
 		if (!part)
-			return out_of_memory(b);
+			return rql_error_memory(b->err, 0, "a plan");
 		RQL_TRY(boxes_of(b, e->children[i], negated, part));
 		next->count = 0;
 		if (all) {
@@ -161,7 +156,7 @@ static rql_status boxes_of(struct boxing *b, const struct rql_expr *e, bool nega
 	if (uses == 0 && e->kind == RQL_EXPR_CONSTANT && e->type.id == RQL_TYPE_BOOLEAN) {
 		const uint64_t **box = new_box(b);
 		if (!box)
-			return out_of_memory(b);
+			return rql_error_memory(b->err, 0, "a plan");
 		return !e->value.is_null && (e->value.integer != 0) != negated ? put_box(b, out, box) : RQL_OK;
 	}
 	if (e->kind == RQL_EXPR_NOT)
@@ -184,13 +179,13 @@ rql_status rql_bind_predicates(const struct rql_plan_context *ctx, struct rql_ar
 	const uint64_t **everything = new_box(&b);
 	struct rql_box_list *sum = RQL_NEW(arena, struct rql_box_list);
 	if (!everything || !sum)
-		return out_of_memory(&b);
+		return rql_error_memory(b.err, 0, "a plan");
 	sum->count = 1;
 	sum->boxes[0].pass = everything;
 	for (uint32_t i = 0; i < count; i++) {
 		struct rql_box_list *part = RQL_NEW(arena, struct rql_box_list), *next = RQL_NEW(arena, struct rql_box_list);
 		if (!part || !next)
-			return out_of_memory(&b);
+			return rql_error_memory(b.err, 0, "a plan");
 		RQL_TRY(boxes_of(&b, predicates[i], false, part));
 		RQL_TRY(intersect(&b, sum, part, next));
 		sum = next;

@@ -17,11 +17,6 @@ static rql_status no(struct matching *m, const char *fmt, const char *what)
 	return rql_error_set(m->err, RQL_ERROR_UNSUPPORTED, fmt, what);
 }
 
-static rql_status out_of_memory(struct matching *m)
-{
-	return rql_error_memory(m->err, 0, "a plan");
-}
-
 /* ---- base columns of the query in the definition's numbering ---- */
 
 static struct rql_expr *map_table(struct rql_arena *arena, const struct rql_expr *e, void *state)
@@ -179,7 +174,7 @@ static rql_status check_joins(struct matching *m, struct rql_expr *const *conjun
 	struct rql_column_pair *pairs;
 	uint32_t n;
 	if (!rql_column_classes(m->arena, conjuncts, count, &pairs, &n))
-		return out_of_memory(m);
+		return rql_error_memory(m->err, 0, "a plan");
 	const struct rql_block *d = m->def->block;
 	for (uint32_t i = 0; i < d->conjunct_count; i++) {
 		if (!rql_expr_is_equijoin(d->conjuncts[i]))
@@ -212,7 +207,7 @@ static rql_status translate_conjuncts(struct matching *m, struct rql_expr_list *
 	for (uint32_t i = 0; i < m->block->conjunct_count; i++) {
 		struct rql_expr *e = rql_expr_transform(m->arena, m->block->conjuncts[i], map_table, m);
 		if (!e || !rql_conjuncts_add(m->arena, &mapped, e))
-			return out_of_memory(m);
+			return rql_error_memory(m->err, 0, "a plan");
 	}
 	RQL_TRY(check_joins(m, mapped.items, mapped.count));
 	for (uint32_t i = 0; i < mapped.count; i++) {
@@ -220,7 +215,7 @@ static rql_status translate_conjuncts(struct matching *m, struct rql_expr_list *
 			continue;
 		struct rql_expr *e = rql_definition_represent(m->def, m->arena, mapped.items[i]);
 		if (!e || !rql_conjuncts_add(m->arena, out, e))
-			return out_of_memory(m);
+			return rql_error_memory(m->err, 0, "a plan");
 	}
 	return RQL_OK;
 }
@@ -261,7 +256,7 @@ static rql_status over_dimensions(struct matching *m, const struct rql_expr *e, 
 	*out = rql_over_dimensions(m->arena, m->def, e, &missing);
 	if (*out)
 		return RQL_OK;
-	return missing ? no(m, "column %s is no dimension of it", missing) : out_of_memory(m);
+	return missing ? no(m, "column %s is no dimension of it", missing) : rql_error_memory(m->err, 0, "a plan");
 }
 
 static rql_status match_mapped(struct matching *m, struct rql_match **out)
@@ -271,24 +266,24 @@ static rql_status match_mapped(struct matching *m, struct rql_match **out)
 	RQL_TRY(check_conditions(m, &conjuncts));
 	struct rql_match *r = RQL_NEW(m->arena, struct rql_match);
 	if (!r)
-		return out_of_memory(m);
+		return rql_error_memory(m->err, 0, "a plan");
 	r->predicate_count = conjuncts.count;
 	r->predicates = conjuncts.items;
 	r->groups = RQL_NEW_ARRAY(m->arena, struct rql_expr *, m->block->group_count);
 	r->aggs = RQL_NEW_ARRAY(m->arena, struct rql_expr *, m->block->agg_count);
 	if (!r->groups || !r->aggs)
-		return out_of_memory(m);
+		return rql_error_memory(m->err, 0, "a plan");
 	for (uint32_t i = 0; i < r->predicate_count; i++)
 		RQL_TRY(over_dimensions(m, conjuncts.items[i], &r->predicates[i]));
 	for (uint32_t i = 0; i < m->block->group_count; i++) {
 		struct rql_expr *e = translate(m, m->block->groups[i]);
 		if (!e)
-			return out_of_memory(m);
+			return rql_error_memory(m->err, 0, "a plan");
 		RQL_TRY(over_dimensions(m, e, &r->groups[i]));
 	}
 	for (uint32_t i = 0; i < m->block->agg_count; i++)
 		if (!(r->aggs[i] = translate(m, m->block->aggs[i])))
-			return out_of_memory(m);
+			return rql_error_memory(m->err, 0, "a plan");
 	*out = r;
 	return RQL_OK;
 }

@@ -28,11 +28,6 @@ struct rql_distinct {
 	bool relaxed, repeats;
 };
 
-static rql_status out_of_memory(struct rql_error *err)
-{
-	return rql_error_memory(err, 0, "the distinct values of a dimension");
-}
-
 void rql_distinct_free(struct rql_distinct *d)
 {
 	if (!d)
@@ -95,7 +90,7 @@ rql_status rql_distinct_new(const struct rql_type *types, uint32_t count, struct
 			                     rql_type_id_name(types[c].id));
 	struct rql_distinct *d = calloc(1, sizeof *d);
 	if (!d)
-		return out_of_memory(err);
+		return rql_error_memory(err, 0, "the distinct values of a dimension");
 	d->column_count = count;
 	d->columns = calloc(count + 1u, sizeof *d->columns);
 	d->strings = rql_arena_new();
@@ -103,7 +98,7 @@ rql_status rql_distinct_new(const struct rql_type *types, uint32_t count, struct
 		d->columns[c].type = types[c];
 	if (!d->columns || !d->strings || !grow(d)) {
 		rql_distinct_free(d);
-		return out_of_memory(err);
+		return rql_error_memory(err, 0, "the distinct values of a dimension");
 	}
 	*out = d;
 	return RQL_OK;
@@ -257,10 +252,10 @@ static rql_status add_row(struct rql_distinct *d, const struct rql_column *colum
 	if (d->count == INT32_MAX)
 		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "a dimension has more than 2^31 different rows");
 	if (d->count == d->capacity && !grow(d))
-		return out_of_memory(err);
+		return rql_error_memory(err, 0, "the distinct values of a dimension");
 	for (uint32_t c = 0; c < d->column_count; c++)
 		if (!put_value(d, c, &columns[c], row))
-			return out_of_memory(err);
+			return rql_error_memory(err, 0, "the distinct values of a dimension");
 	if (!d->repeats) {
 		d->hashes[d->count] = hash;
 		put_place(d, d->count);
@@ -342,7 +337,8 @@ rql_status rql_distinct_most_differ(struct rql_distinct *d, const struct rql_col
 	if (rows <= TRIED || !d->relaxed)
 		return RQL_OK;
 	int32_t *numbers = malloc(TRIED * sizeof *numbers);
-	rql_status status = numbers ? rql_distinct_add(d, columns, TRIED, numbers, err) : out_of_memory(err);
+	rql_status status = numbers ? rql_distinct_add(d, columns, TRIED, numbers, err)
+	                            : rql_error_memory(err, 0, "the distinct values of a dimension");
 	free(numbers);
 	*out = status == RQL_OK && !looks(d);
 	return status;
@@ -361,9 +357,9 @@ rql_status rql_distinct_columns(const struct rql_distinct *d, struct rql_arena *
 	struct rql_column *columns = RQL_NEW_ARRAY(arena, struct rql_column, d->column_count);
 	for (uint32_t c = 0; c < d->column_count && columns; c++)
 		if (!rql_column_copy(arena, &d->columns[c], d->count, &columns[c]))
-			return out_of_memory(err);
+			return rql_error_memory(err, 0, "the distinct values of a dimension");
 	if (!columns)
-		return out_of_memory(err);
+		return rql_error_memory(err, 0, "the distinct values of a dimension");
 	*out = columns;
 	return RQL_OK;
 }

@@ -176,7 +176,7 @@ rql_status rql_scan_add_program(struct rql_scan_binding *b, const struct rql_pro
 {
 	struct rql_source *inputs = RQL_NEW_ARRAY(b->arena, struct rql_source, program->input_count);
 	if (!inputs)
-		return rql_scan_out_of_memory(b);
+		return rql_error_memory(b->err, 0, "a plan");
 	for (uint32_t i = 0; i < program->input_count; i++) {
 		uint32_t number = program->inputs[i].column;
 		inputs[i] = (struct rql_source){.kind = number & PAYLOAD_INPUT ? RQL_SOURCE_LOOKUP : RQL_SOURCE_COLUMN,
@@ -192,11 +192,11 @@ rql_status rql_scan_add_answer(struct rql_scan_binding *b, const struct rql_expr
 {
 	uint32_t r = 0;
 	if (!(e = rql_scan_over_halves(b, e)))
-		return rql_scan_out_of_memory(b);
+		return rql_error_memory(b->err, 0, "a plan");
 	while (r < b->answers.count && !rql_expr_equal(b->answers.items[r], e))
 		r++;
 	if (r == b->answers.count && !rql_expr_list_add(b->arena, &b->answers, (struct rql_expr *)(uintptr_t)e))
-		return rql_scan_out_of_memory(b);
+		return rql_error_memory(b->err, 0, "a plan");
 	*out = (struct rql_source){.kind = RQL_SOURCE_PROGRAM, .result = r};
 	return RQL_OK;
 }
@@ -217,13 +217,13 @@ rql_status rql_scan_compile_answers(struct rql_scan_binding *b)
 	const struct rql_expr **exprs = RQL_NEW_ARRAY(b->arena, const struct rql_expr *, n);
 	struct rql_program *program;
 	if (!exprs)
-		return rql_scan_out_of_memory(b);
+		return rql_error_memory(b->err, 0, "a plan");
 	if (!n)
 		return RQL_OK;
 	for (uint32_t i = 0; i < n; i++) {
 		exprs[i] = rql_scan_as_value(b, b->answers.items[i]);
 		if (!exprs[i])
-			return rql_scan_out_of_memory(b);
+			return rql_error_memory(b->err, 0, "a plan");
 	}
 	RQL_TRY(rql_compile_expressions(&b->compile, exprs, n, &program, b->err));
 	RQL_TRY(rql_scan_add_program(b, program, &index));
@@ -289,7 +289,7 @@ static rql_status extreme_of_payload(struct rql_scan_binding *b, const struct rq
 	int64_t *values = RQL_NEW_ARRAY(b->arena, int64_t, n + 1u);
 	uint64_t *valid = RQL_NEW_ARRAY(b->arena, uint64_t, n / 64 + 1u);
 	if (!values || !valid)
-		return rql_scan_out_of_memory(b);
+		return rql_error_memory(b->err, 0, "a plan");
 	if (!key.ordered || b->group_count != before)
 		return rql_error_set(b->err, RQL_ERROR_UNSUPPORTED,
 		                     "an extreme of a column of a dimension with too many values");
@@ -313,7 +313,7 @@ static rql_status sources_of_halves(struct rql_scan_binding *b, const struct rql
 	for (uint32_t h = 0; h < 2 && *two; h++) {
 		const bool column = halves[h] && halves[h]->kind == RQL_EXPR_COLUMN;
 		if (!halves[h])
-			return rql_scan_out_of_memory(b);
+			return rql_error_memory(b->err, 0, "a plan");
 		if (column)
 			out[h] = (struct rql_source){.kind = RQL_SOURCE_COLUMN,
 			                             .index = rql_scan_find_column(b->snapshot, b->column_ids, halves[h])};
@@ -364,7 +364,7 @@ static rql_status need_sums(struct rql_scan_binding *b, const struct rql_expr *e
 	RQL_TRY(sources_of_halves(b, e, halves, &low));
 	slot->terms = RQL_NEW_ARRAY(b->arena, struct rql_slot_term, 2);
 	if (!slot->terms)
-		return rql_scan_out_of_memory(b);
+		return rql_error_memory(b->err, 0, "a plan");
 	slot->term_count = low ? 2 : 1;
 	slot->terms[0].coefficient = low ? (rql_int128)1 << RQL_FORM_LOW_BITS : 1;
 	slot->terms[1].coefficient = 1;
@@ -420,7 +420,7 @@ static rql_status extreme_slot(struct rql_scan_binding *b, const struct rql_expr
 	slot->kind = RQL_SLOT_VALUE;
 	slot->terms = RQL_NEW_ARRAY(b->arena, struct rql_slot_term, 1);
 	if (!slot->terms)
-		return rql_scan_out_of_memory(b);
+		return rql_error_memory(b->err, 0, "a plan");
 	RQL_TRY(source_of(b, agg->children[0], false, &source, slot));
 	slot->term_count = 1;
 	slot->terms[0].coefficient = 1;
@@ -435,7 +435,7 @@ static rql_status halves_slot(struct rql_scan_binding *b, const struct rql_expr 
 	slot->kind = RQL_SLOT_VALUE;
 	slot->terms = RQL_NEW_ARRAY(b->arena, struct rql_slot_term, 2);
 	if (!slot->terms)
-		return rql_scan_out_of_memory(b);
+		return rql_error_memory(b->err, 0, "a plan");
 	slot->term_count = 2;
 	for (uint32_t h = 0; h < 2; h++) {
 		struct rql_source source;
@@ -457,7 +457,7 @@ static rql_status distinct_slot(struct rql_scan_binding *b, const struct rql_exp
 	struct rql_expr *choice = rql_expr_new(b->arena, RQL_EXPR_CASE, slot->of->type, 3);
 	struct rql_expr *null = rql_expr_new(b->arena, RQL_EXPR_CONSTANT, slot->of->type, 0);
 	if (!choice || !null)
-		return rql_scan_out_of_memory(b);
+		return rql_error_memory(b->err, 0, "a plan");
 	null->value = rql_value_null(slot->of->type);
 	choice->children[0] = agg->filter;
 	choice->children[1] = slot->of;
@@ -495,7 +495,7 @@ static rql_status bind_agg(struct rql_scan_binding *b, const struct rql_expr *ag
 		const struct rql_expr *condition = over ? rql_scan_as_value(b, over) : NULL;
 		struct rql_program *program;
 		if (!condition)
-			return rql_scan_out_of_memory(b);
+			return rql_error_memory(b->err, 0, "a plan");
 		RQL_TRY(rql_compile_filter(&b->compile, &condition, 1, &program, b->err));
 		RQL_TRY(rql_scan_add_program(b, program, &filter));
 	}
@@ -597,7 +597,7 @@ static rql_status allocate(struct rql_scan_binding *b)
 	b->aggs = RQL_NEW_ARRAY(b->arena, struct rql_agg, 3 * aggs + 1u);
 	b->slots = RQL_NEW_ARRAY(b->arena, struct rql_slot, groups + aggs + 1u);
 	bool all = b->programs && b->conjuncts && b->tuples && b->tuples_of && b->groups && b->aggs && b->slots;
-	return all ? RQL_OK : rql_scan_out_of_memory(b);
+	return all ? RQL_OK : rql_error_memory(b->err, 0, "a plan");
 }
 
 static rql_status bind_joins(struct rql_scan_binding *b, struct rql_lookup **out)
@@ -608,7 +608,7 @@ static rql_status bind_joins(struct rql_scan_binding *b, struct rql_lookup **out
 	                                             [RQL_SIDE_MARK] = RQL_LOOKUP_LEFT};
 	struct rql_lookup *joins = RQL_NEW_ARRAY(b->arena, struct rql_lookup, b->star->subtree_count);
 	if (!joins)
-		return rql_scan_out_of_memory(b);
+		return rql_error_memory(b->err, 0, "a plan");
 	for (uint32_t s = 0; s < b->star->subtree_count; s++) {
 		const struct rql_star_subtree *tree = &b->star->subtrees[s];
 		struct rql_scan_keys keys;

@@ -57,10 +57,6 @@ rql_status rql_scan_bind_rows(const struct rql_plan_context *ctx, struct rql_are
                               struct rql_error *err) RQL_MUST_CHECK;
 
 /* ---- parts ---- */
-static inline rql_status rql_scan_out_of_memory(struct rql_scan_binding *b)
-{
-	return rql_error_memory(b->err, 0, "a plan");
-}
 /* Room for what the star asks for, and its joins. */
 rql_status rql_scan_bind_begin(struct rql_scan_binding *b, struct rql_lookup **joins) RQL_MUST_CHECK;
 /* The last program, of all answers; none, when there is no answer. */

@@ -55,14 +55,14 @@ static rql_status coded_expression_key(struct rql_scan_binding *b, const struct 
 	struct rql_expr *over_ref = rql_scan_over_ref(b->arena, e);
 	struct rql_group_key mapped = {0};
 	if (!over_ref)
-		return rql_scan_out_of_memory(b);
+		return rql_error_memory(b->err, 0, "a plan");
 	for (uint32_t k = 0; k < b->group_count; k++) {
 		const struct rql_group_key *other = &b->groups[k];
 		if (other->source.kind != RQL_SOURCE_COLUMN || other->source.index != column || other->key_of_code)
 			continue;
 		struct rql_column *all = RQL_NEW(b->arena, struct rql_column);
 		if (!all)
-			return rql_scan_out_of_memory(b);
+			return rql_error_memory(b->err, 0, "a plan");
 		RQL_TRY(rql_codes_evaluate(b->ctx, b->arena, d, over_ref, all, b->err));
 		slot->kind = RQL_SLOT_KEY;
 		slot->key = k;
@@ -148,7 +148,7 @@ static rql_status halves_key(struct rql_scan_binding *b, const struct rql_expr *
 {
 	struct rql_slot *halves = RQL_NEW_ARRAY(b->arena, struct rql_slot, 2);
 	if (!halves)
-		return rql_scan_out_of_memory(b);
+		return rql_error_memory(b->err, 0, "a plan");
 	for (uint32_t h = 0; h < 2; h++) {
 		const uint32_t column = h ? b->snapshot->columns[upper].low - 1 : upper;
 		halves[h] = (struct rql_slot){.type = b->snapshot->columns[column].type, .null_key = RQL_NONE};
@@ -215,12 +215,12 @@ static rql_status constant_key(struct rql_scan_binding *b, const struct rql_expr
 	if (!bytes || e->type.id == RQL_TYPE_INTERVAL)
 		return refuse_type(b, e);
 	if (!zero || !value)
-		return rql_scan_out_of_memory(b);
+		return rql_error_memory(b->err, 0, "a plan");
 	zero->value = (struct rql_value){.type = zero->type};
 	*value = (struct rql_column){
 		.type = e->type, .data = rql_arena_array(b->arena, 2, bytes), .validity = RQL_NEW_ARRAY(b->arena, uint64_t, 1)};
 	if (!value->data || !value->validity)
-		return rql_scan_out_of_memory(b);
+		return rql_error_memory(b->err, 0, "a plan");
 	value->validity[0] = !e->value.is_null;
 	if (!e->value.is_null)
 		rql_column_put(value, 0, &e->value);
@@ -244,7 +244,7 @@ static rql_status texts_key(struct rql_scan_binding *b, const struct rql_expr *e
 		const char *which = status == RQL_OK ? "too many texts" : rql_error_message(&why);
 		const char *reason = rql_arena_printf(b->arena, "is one of %s", which);
 		rql_error_clear(&why);
-		return reason ? refuse_key(b, e, reason) : rql_scan_out_of_memory(b);
+		return reason ? refuse_key(b, e, reason) : rql_error_memory(b->err, 0, "a plan");
 	}
 	if (status != RQL_OK) {
 		rql_error_move(err, &why);
@@ -293,7 +293,7 @@ static rql_status day_key(struct rql_scan_binding *b, const struct rql_expr *e, 
 {
 	struct rql_expr *day = rql_expr_new(b->arena, RQL_EXPR_CAST, rql_type_simple(RQL_TYPE_DATE), 1);
 	if (!day)
-		return rql_scan_out_of_memory(b);
+		return rql_error_memory(b->err, 0, "a plan");
 	day->children[0] = (struct rql_expr *)(uintptr_t)e; /* read only */
 	return rql_scan_add_answer(b, day, &add_key(b, slot)->source);
 }
@@ -305,7 +305,7 @@ static rql_status day_values(struct rql_scan_binding *b, const struct rql_group_
 	int64_t *micros = RQL_NEW_ARRAY(b->arena, int64_t, key->key_count);
 	uint64_t *validity = RQL_NEW_ARRAY(b->arena, uint64_t, key->key_count / 64 + 1u);
 	if (!values || !micros || !validity)
-		return rql_scan_out_of_memory(b);
+		return rql_error_memory(b->err, 0, "a plan");
 	for (uint32_t code = 0; code < key->key_count; code++) {
 		bool null = code == key->null_key;
 		micros[code] = null ? 0 : (key->least + code) * DAY_MICROS;
@@ -385,7 +385,7 @@ static rql_status combine_payloads(struct rql_scan_binding *b, struct payload_ke
 	struct rql_column *columns = RQL_NEW_ARRAY(b->arena, struct rql_column, p->count);
 	struct rql_distinct *distinct = NULL;
 	if (!types || !columns)
-		return rql_scan_out_of_memory(b);
+		return rql_error_memory(b->err, 0, "a plan");
 	for (uint32_t i = 0; i < p->count; i++) {
 		columns[i] = p->dim->values[p->outputs[i]];
 		types[i] = columns[i].type;
@@ -404,7 +404,7 @@ static rql_status number_payloads(struct rql_scan_binding *b, struct payload_key
 	p->payload_of_key = RQL_NEW_ARRAY(b->arena, uint32_t, n + 1u);
 	p->key_of_payload = RQL_NEW_ARRAY(b->arena, uint32_t, n + 1u);
 	if (!p->payload_of_key || !p->key_of_payload)
-		return rql_scan_out_of_memory(b);
+		return rql_error_memory(b->err, 0, "a plan");
 	p->key_count = n;
 	for (uint32_t i = 0; i < n && all; i++)
 		p->key_of_payload[i] = i;
@@ -418,7 +418,7 @@ static rql_status number_payloads(struct rql_scan_binding *b, struct payload_key
 	uint32_t *spare = RQL_NEW_ARRAY(b->arena, uint32_t, p->key_count),
 			 *rank = RQL_NEW_ARRAY(b->arena, uint32_t, p->key_count);
 	if (!spare || !rank)
-		return rql_scan_out_of_memory(b);
+		return rql_error_memory(b->err, 0, "a plan");
 	rql_sort_items(p->payload_of_key, spare, p->key_count, compare_payloads, p);
 	for (uint32_t k = 0; k < p->key_count; k++)
 		rank[p->key_of_payload[p->payload_of_key[k]]] = k;
@@ -438,12 +438,12 @@ static rql_status values_by_key(struct rql_scan_binding *b, const struct payload
 	}
 	struct rql_column *values = RQL_NEW(b->arena, struct rql_column);
 	if (!values)
-		return rql_scan_out_of_memory(b);
+		return rql_error_memory(b->err, 0, "a plan");
 	*values = (struct rql_column){.type = from->type,
 	                              .data = rql_arena_array(b->arena, p->key_count + 1u, bytes),
 	                              .validity = RQL_NEW_ARRAY(b->arena, uint64_t, p->key_count / 64 + 1u)};
 	if (!values->data || !values->validity)
-		return rql_scan_out_of_memory(b);
+		return rql_error_memory(b->err, 0, "a plan");
 	for (uint32_t k = 0; k < p->key_count; k++) {
 		uint32_t row = p->payload_of_key[k];
 		memcpy((char *)values->data + (size_t)k * bytes, (const char *)from->data + (size_t)row * bytes, bytes);
@@ -474,7 +474,7 @@ static rql_status subtree_key(struct rql_scan_binding *b, struct rql_expr *const
 	uint32_t outputs = b->star->subtrees[subtree].outputs.count;
 	struct payload_key p = {.dim = &b->dims[subtree], .outputs = RQL_NEW_ARRAY(b->arena, uint32_t, outputs)};
 	if (!p.outputs)
-		return rql_scan_out_of_memory(b);
+		return rql_error_memory(b->err, 0, "a plan");
 	for (uint32_t i = first; i < count; i++) {
 		bool again = false;
 		if (exprs[i]->kind != RQL_EXPR_REF || RQL_STAR_REF_SUBTREE(exprs[i]->index) != subtree)
@@ -557,7 +557,7 @@ rql_status rql_scan_bind_keys(struct rql_scan_binding *b, struct rql_expr *const
 	/* Columns first: expressions of them may follow from their keys. */
 	bool *done = RQL_NEW_ARRAY(b->arena, bool, count);
 	if (!done)
-		return rql_scan_out_of_memory(b);
+		return rql_error_memory(b->err, 0, "a plan");
 	for (uint32_t i = 0; i < count; i++)
 		slots[i] = (struct rql_slot){.type = exprs[i]->type, .null_key = RQL_NONE};
 	for (int columns = 1; columns >= 0; columns--) {

@@ -47,11 +47,11 @@ static rql_status constant_output(struct rql_scan_binding *b, const struct rql_e
 	if (!bytes || e->type.id == RQL_TYPE_INTERVAL)
 		return refuse_type(b, e);
 	if (!zero || !value)
-		return rql_scan_out_of_memory(b);
+		return rql_error_memory(b->err, 0, "a plan");
 	*value = (struct rql_column){
 		.type = e->type, .data = rql_arena_array(b->arena, 1, bytes), .validity = RQL_NEW_ARRAY(b->arena, uint64_t, 1)};
 	if (!value->data || !value->validity)
-		return rql_scan_out_of_memory(b);
+		return rql_error_memory(b->err, 0, "a plan");
 	zero->value = (struct rql_value){.type = zero->type};
 	value->validity[0] = !e->value.is_null;
 	if (!e->value.is_null)
@@ -75,7 +75,7 @@ static rql_status evaluated_output(struct rql_scan_binding *b, const struct rql_
 	struct rql_expr *over_ref = rql_scan_over_ref(b->arena, e);
 	struct rql_column *all = RQL_NEW(b->arena, struct rql_column);
 	if (!over_ref || !all)
-		return rql_scan_out_of_memory(b);
+		return rql_error_memory(b->err, 0, "a plan");
 	rql_status status = rql_codes_evaluate(b->ctx, b->arena, d, over_ref, all, &why);
 	if (status == RQL_OK) {
 		out->source = (struct rql_source){.kind = RQL_SOURCE_COLUMN, .index = column};
@@ -159,7 +159,7 @@ static rql_status rank_payloads(struct rql_scan_binding *b, const struct rql_exp
 	int64_t *rank = RQL_NEW_ARRAY(b->arena, int64_t, n + 1u);
 	uint64_t *valid = RQL_NEW_ARRAY(b->arena, uint64_t, n / 64 + 1u);
 	if (!order || !spare || !rank || !valid)
-		return rql_scan_out_of_memory(b);
+		return rql_error_memory(b->err, 0, "a plan");
 	for (uint32_t i = 0; i < n; i++) {
 		if (!rql_column_valid(values, i))
 			continue;
@@ -247,7 +247,7 @@ rql_status rql_scan_bind_rows(const struct rql_plan_context *ctx, struct rql_are
 	s->outputs = RQL_NEW_ARRAY(arena, struct rql_output, rows->output_count);
 	s->orders = RQL_NEW_ARRAY(arena, struct rql_row_order, 2 * rows->order_count + 1u);
 	if (!s->outputs || !s->orders)
-		return rql_scan_out_of_memory(&s->b);
+		return rql_error_memory(s->b.err, 0, "a plan");
 	RQL_TRY(rql_scan_bind_begin(&s->b, &joins));
 	RQL_TRY(rql_scan_bind_conjuncts(&s->b));
 	RQL_TRY(rql_scan_join_tuples(&s->b, joins));

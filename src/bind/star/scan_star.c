@@ -27,7 +27,7 @@ struct shaping {
 	struct rql_error *err;
 };
 
-static rql_status out_of_memory(struct shaping *s)
+static rql_status why_not(struct shaping *s)
 {
 	if (s->no_column)
 		return rql_error_set(s->err, RQL_ERROR_UNSUPPORTED, "the answer of NOT IN is used more than once");
@@ -59,10 +59,10 @@ static rql_status find_members(struct shaping *s)
 {
 	struct rql_column_pair *pairs;
 	if (!rql_column_classes(s->arena, s->block->conjuncts, s->block->conjunct_count, &pairs, &s->member_count))
-		return out_of_memory(s);
+		return why_not(s);
 	s->members = RQL_NEW_ARRAY(s->arena, struct member, s->member_count);
 	if (!s->members)
-		return out_of_memory(s);
+		return why_not(s);
 	/* Small classes first: they are a key and its foreign key, large ones a property that many tables share. */
 	for (uint32_t i = 0; i < s->member_count; i++) {
 		struct member m = {pairs[i].column, pairs[i].representative, column_of(s->block, pairs[i].column), 0};
@@ -287,7 +287,7 @@ static struct rql_expr *over_star(struct shaping *s, const struct rql_expr *e)
 static rql_status put_over_star(struct shaping *s, const struct rql_expr *e, struct rql_expr **out)
 {
 	*out = over_star(s, e);
-	return *out ? RQL_OK : out_of_memory(s);
+	return *out ? RQL_OK : why_not(s);
 }
 
 /* ---- conditions ---- */
@@ -296,15 +296,15 @@ static rql_status add_conjunct(struct shaping *s, struct rql_expr *e)
 {
 	uint32_t who = reader_of(s->star, e);
 	if (who < s->star->subtree_count && !s->star->subtrees[who].side)
-		return rql_conjuncts_add(s->arena, &s->star->subtrees[who].conjuncts, e) ? RQL_OK : out_of_memory(s);
+		return rql_conjuncts_add(s->arena, &s->star->subtrees[who].conjuncts, e) ? RQL_OK : why_not(s);
 	RQL_TRY(put_over_star(s, e, &e));
-	return rql_expr_list_add(s->arena, &s->star->conjuncts, e) ? RQL_OK : out_of_memory(s);
+	return rql_expr_list_add(s->arena, &s->star->conjuncts, e) ? RQL_OK : why_not(s);
 }
 
 static rql_status add_equality(struct shaping *s, const struct member *a, const struct member *b)
 {
 	struct rql_expr *e = rql_expr_comparison(s->arena, "=", a->expr, b->expr);
-	return e ? add_conjunct(s, e) : out_of_memory(s);
+	return e ? add_conjunct(s, e) : why_not(s);
 }
 
 /* The column of the class that stands for all of an owner's: its join key where it has one there. */
@@ -417,7 +417,7 @@ static rql_status filter_by_side(struct shaping *s, uint32_t i)
 	struct rql_expr *e = rql_expr_new(s->arena, RQL_EXPR_COLUMN, boolean, 0);
 	struct rql_expr *negated = rql_expr_new(s->arena, RQL_EXPR_NOT, boolean, 1);
 	if (!e || !negated)
-		return out_of_memory(s);
+		return why_not(s);
 	e->table = RQL_BLOCK_SIDE(i);
 	negated->children[0] = e;
 	return add_conjunct(s, s->block->sides[i].kind == RQL_SIDE_ANTI ? negated : e);
@@ -469,13 +469,13 @@ rql_status rql_star_make(struct rql_arena *arena, const struct rql_block *block,
 	struct rql_star *star = RQL_NEW(arena, struct rql_star);
 	struct shaping s = {.arena = arena, .block = block, .star = star, .err = err};
 	if (!star)
-		return out_of_memory(&s);
+		return why_not(&s);
 	star->block = block;
 	star->fact = fact;
 	star->groups = RQL_NEW_ARRAY(arena, struct rql_expr *, block->group_count);
 	star->aggs = RQL_NEW_ARRAY(arena, struct rql_expr *, block->agg_count);
 	if (!star->groups || !star->aggs)
-		return out_of_memory(&s);
+		return why_not(&s);
 	RQL_TRY(find_members(&s));
 	RQL_TRY(assign_tables(&s, choices));
 	RQL_TRY(plant_sides(&s));

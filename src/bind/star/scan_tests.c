@@ -77,7 +77,7 @@ static rql_status select_codes(struct rql_scan_binding *b, const struct rql_dime
 	}
 	uint64_t *set = rql_codes_new(b->arena, d);
 	if (!set)
-		return rql_scan_out_of_memory(b);
+		return rql_error_memory(b->err, 0, "a plan");
 	memcpy(set, known, rql_codes_words(d) * sizeof *set);
 	*out = set;
 	return RQL_OK;
@@ -89,7 +89,7 @@ static rql_status test_codes(struct rql_scan_binding *b, const struct rql_expr *
 	struct rql_expr *over_ref = rql_scan_over_ref(b->arena, e);
 	uint64_t *set = NULL;
 	if (!over_ref)
-		return rql_scan_out_of_memory(b);
+		return rql_error_memory(b->err, 0, "a plan");
 	RQL_TRY(select_codes(b, d, over_ref, codes_left(b, column), &set));
 	const uint32_t before = b->conjunct_count;
 	struct rql_conjunct *c = find_test(b, RQL_TEST_IN_CODES, column);
@@ -315,7 +315,7 @@ static rql_status test_days(struct rql_scan_binding *b, const struct rql_expr *e
 	struct rql_expr *over_ref = rql_scan_over_ref(b->arena, e);
 	struct rql_scan_days *d = find_days(b, column);
 	if (!d || !over_ref)
-		return rql_scan_out_of_memory(b);
+		return rql_error_memory(b->err, 0, "a plan");
 	rql_status status = rql_codes_select(b->ctx, b->arena, &d->days, over_ref, false, NULL, &set, &why);
 	uint32_t null = d->days.count - 1;
 	bool passes_null = status == RQL_OK && (set[null >> 6] >> (null & 63) & 1);
@@ -331,8 +331,8 @@ static rql_status test_days(struct rql_scan_binding *b, const struct rql_expr *e
 		set[w] &= d->set[w];
 	d->set = set;
 	*done = true;
-	return rql_expr_list_add(b->arena, &d->conditions, (struct rql_expr *)(uintptr_t)e) ? RQL_OK
-	                                                                                    : rql_scan_out_of_memory(b);
+	bool added = rql_expr_list_add(b->arena, &d->conditions, (struct rql_expr *)(uintptr_t)e);
+	return added ? RQL_OK : rql_error_memory(b->err, 0, "a plan");
 }
 
 static rql_status test_program(struct rql_scan_binding *b, const struct rql_expr *e);
@@ -363,7 +363,7 @@ static rql_status test_program(struct rql_scan_binding *b, const struct rql_expr
 	struct rql_program *program;
 	uint32_t index = 0;
 	if (!(e = rql_scan_as_value(b, e)))
-		return rql_scan_out_of_memory(b);
+		return rql_error_memory(b->err, 0, "a plan");
 	RQL_TRY(rql_compile_filter(&b->compile, &e, 1, &program, b->err));
 	RQL_TRY(rql_scan_add_program(b, program, &index));
 	b->conjuncts[b->conjunct_count++] = (struct rql_conjunct){.test = RQL_TEST_IS_TRUE, .index = index};
@@ -377,7 +377,7 @@ static rql_status list_values(struct rql_scan_binding *b, const struct rql_expr 
 	int64_t *values = RQL_NEW_ARRAY(b->arena, int64_t, e->child_count);
 	uint32_t count = 0;
 	if (!values)
-		return rql_scan_out_of_memory(b);
+		return rql_error_memory(b->err, 0, "a plan");
 	for (uint32_t i = 1; i < e->child_count; i++) {
 		const struct rql_expr *c = e->children[i];
 		if (c->kind != RQL_EXPR_CONSTANT || !rql_type_equal(c->type, e->children[0]->type))
@@ -438,7 +438,7 @@ static rql_status refuse_null(struct rql_scan_binding *b, uint32_t column, bool 
 	const struct rql_dimension *d = stored->dimension;
 	uint64_t *set = RQL_NEW_ARRAY(b->arena, uint64_t, rql_codes_words(d) + 1u);
 	if (!set)
-		return rql_scan_out_of_memory(b);
+		return rql_error_memory(b->err, 0, "a plan");
 	struct rql_conjunct *c = find_test(b, RQL_TEST_IN_CODES, column);
 	for (uint32_t code = 0; code < d->count - d->has_null && !none; code++)
 		if (!c->codes || (c->codes[code >> 6] >> (code & 63) & 1))
@@ -467,7 +467,7 @@ rql_status rql_scan_bind_conjuncts(struct rql_scan_binding *b)
 	for (uint32_t i = 0; i < b->star->conjuncts.count; i++) {
 		const struct rql_expr *e = rql_scan_over_halves(b, b->star->conjuncts.items[i]);
 		if (!e)
-			return rql_scan_out_of_memory(b);
+			return rql_error_memory(b->err, 0, "a plan");
 		b->at_first = is_first(e);
 		RQL_TRY(bind_conjunct(b, e));
 	}

@@ -137,7 +137,7 @@ static rql_status new_list(struct rql_scan_binding *b, const struct rql_column *
 	struct rql_string *strings = rql_arena_array(b->arena, count + 1ull, sizeof *strings);
 	uint64_t *validity = RQL_NEW_ARRAY(b->arena, uint64_t, count / 64 + 1u);
 	if (!list || !strings || !validity)
-		return rql_scan_out_of_memory(b);
+		return rql_error_memory(b->err, 0, "a plan");
 	if (copied)
 		memcpy(strings, first->data, copied * sizeof *strings);
 	memset(strings + copied, 0, (count + 1ull - copied) * sizeof *strings);
@@ -171,7 +171,7 @@ static rql_status number_column(struct texts *t, struct leaf *column, struct rql
 	*out = (struct rql_scan_texts){.count = count + more};
 	column->as_number = number_of(b, column->e, NULL, 0);
 	if (!column->as_number)
-		return rql_scan_out_of_memory(b);
+		return rql_error_memory(b->err, 0, "a plan");
 	RQL_TRY(new_list(b, &d->values, count, out->count, &out->values));
 	for (uint32_t i = 0; i < t->leaf_count; i++)
 		if (&t->leaves[i] != column && t->leaves[i].number >= count)
@@ -193,15 +193,15 @@ static rql_status number_leaf(struct texts *t, struct rql_distinct *distinct, st
 	}
 	struct rql_column *numbers = RQL_NEW(b->arena, struct rql_column);
 	if (!numbers)
-		return rql_scan_out_of_memory(b);
+		return rql_error_memory(b->err, 0, "a plan");
 	*numbers = (struct rql_column){.type = rql_type_simple(RQL_TYPE_INTEGER),
 	                               .data = RQL_NEW_ARRAY(b->arena, int32_t, leaf->count + 1u),
 	                               .validity = leaf->values->validity};
 	if (!numbers->data)
-		return rql_scan_out_of_memory(b);
+		return rql_error_memory(b->err, 0, "a plan");
 	RQL_TRY(rql_distinct_add(distinct, leaf->values, leaf->count, numbers->data, b->err));
 	leaf->as_number = number_of(b, leaf->e, numbers, leaf->count);
-	return leaf->as_number ? RQL_OK : rql_scan_out_of_memory(b);
+	return leaf->as_number ? RQL_OK : rql_error_memory(b->err, 0, "a plan");
 }
 
 static rql_status number_all(struct texts *t, struct rql_scan_texts *out)
@@ -260,7 +260,7 @@ rql_status rql_scan_bind_texts(struct rql_scan_binding *b, const struct rql_expr
 	struct texts t = {.b = b, .room = most_leaves(e)};
 	struct leaf *column = NULL;
 	if (!(t.leaves = RQL_NEW_ARRAY(b->arena, struct leaf, t.room)))
-		return rql_scan_out_of_memory(b);
+		return rql_error_memory(b->err, 0, "a plan");
 	if (!collect(&t, e))
 		return rql_error_set(b->err, RQL_ERROR_UNSUPPORTED, "texts that are neither columns nor constants");
 	for (uint32_t i = 0; i < t.leaf_count; i++)
@@ -269,5 +269,5 @@ rql_status rql_scan_bind_texts(struct rql_scan_binding *b, const struct rql_expr
 	*out = (struct rql_scan_texts){.count = 0};
 	RQL_TRY(single ? number_column(&t, column, out) : number_all(&t, out));
 	out->number = rewrite(&t, e);
-	return out->number ? RQL_OK : rql_scan_out_of_memory(b);
+	return out->number ? RQL_OK : rql_error_memory(b->err, 0, "a plan");
 }

@@ -33,7 +33,7 @@ static rql_status new_values(struct rql_scan_binding *b, uint32_t count, int64_t
 	out->count = 0;
 	for (uint32_t part = 0; part < out->parts; part++)
 		if (!(out->values[part] = values[part] = RQL_NEW_ARRAY(b->arena, int64_t, count + 1u)))
-			return rql_scan_out_of_memory(b);
+			return rql_error_memory(b->err, 0, "a plan");
 	return RQL_OK;
 }
 
@@ -113,7 +113,7 @@ static rql_status make_joined(struct rql_scan_binding *b, const struct rql_looku
 {
 	int64_t *values[RQL_INDEX_COLUMNS_MOST], *keys = RQL_NEW_ARRAY(b->arena, int64_t, TUPLES_MOST + 1u);
 	if (!keys)
-		return rql_scan_out_of_memory(b);
+		return rql_error_memory(b->err, 0, "a plan");
 	const uint64_t count = rql_map_keys(lookup->map, TUPLES_MOST, keys);
 	RQL_TRY(new_values(b, (uint32_t)count, values, out));
 	for (uint64_t i = 0; i < count; i++) {

@@ -457,11 +457,6 @@ static bool cut(struct building *b, bool shared)
 	return true;
 }
 
-static rql_status out_of_memory(const struct building *b, struct rql_error *err)
-{
-	return rql_error_memory(err, b->map ? b->map->bytes : sizeof(struct rql_map), "a join map");
-}
-
 static int compare_keys(const void *a, const void *b)
 {
 	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
@@ -485,25 +480,25 @@ static rql_status build(struct building *b, bool shared, struct rql_error *err)
 {
 	struct rql_map *map = b->map;
 	if (!cut(b, shared))
-		return out_of_memory(b, err);
+		return rql_error_memory(err, 0, "a join map");
 	for (uint64_t i = 0; i < b->piece_count && !shared; i++)
 		survey(b, i, 0);
 	if (shared)
 		rql_pool_run(b->pool, b->piece_count, survey, b);
 	if (!allocate(map, sum_up(b), shared ? b->pool : NULL))
-		return out_of_memory(b, err);
+		return rql_error_memory(err, 0, "a join map");
 	if (!shared)
 		fill_alone(b);
 	else if (map->dense)
 		fill_array(b);
 	else if (!fill_table(b))
-		return out_of_memory(b, err);
+		return rql_error_memory(err, 0, "a join map");
 	if (b->twice)
 		return rql_error_set(err, RQL_ERROR_UNSUPPORTED,
 		                     "key %lld occurs twice on the dimension's side of a join: rows would be multiplied",
 		                     (long long)b->twice_key);
 	map->entries = b->entries;
-	return list_keys(map) ? RQL_OK : out_of_memory(b, err);
+	return list_keys(map) ? RQL_OK : rql_error_memory(err, 0, "a join map");
 }
 
 rql_status rql_map_build_parts(const struct rql_map_part *parts, uint64_t part_count, struct rql_pool *pool,
@@ -517,7 +512,7 @@ rql_status rql_map_build_parts(const struct rql_map_part *parts, uint64_t part_c
 		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "a join map takes at most 2^31 keys, not %llu",
 		                     (unsigned long long)count);
 	if (!(b.map = calloc(1, sizeof(*b.map))))
-		return out_of_memory(&b, err);
+		return rql_error_memory(err, 0, "a join map");
 	b.map->offered = count;
 	rql_status status = build(&b, pool && rql_pool_threads(pool) > 1 && count >= LEAST_SHARED, err);
 	free(b.pieces);

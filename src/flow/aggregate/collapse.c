@@ -20,11 +20,6 @@ struct collapsing {
 	struct rql_error *err;
 };
 
-static rql_status out_of_memory(struct collapsing *c)
-{
-	return rql_error_memory(c->err, c->from->group_count * sizeof(rql_int128), "an answer");
-}
-
 static bool same_visible(const struct collapsing *c, uint32_t a, uint32_t b)
 {
 	for (uint32_t k = 0; k < c->keys; k++)
@@ -73,7 +68,7 @@ static rql_status number_hashed(struct collapsing *c)
 		places *= 2;
 	uint64_t *place = RQL_NEW_ARRAY(c->arena, uint64_t, places);
 	if (!place)
-		return out_of_memory(c);
+		return rql_error_memory(c->err, 0, "an answer");
 	for (uint64_t begin = 0; begin < n; begin += VECTOR) {
 		uint32_t count = n - begin < VECTOR ? (uint32_t)(n - begin) : VECTOR;
 		memset(hashes, 0, sizeof hashes);
@@ -102,7 +97,7 @@ static rql_status number_groups(struct collapsing *c)
 	c->group = RQL_NEW_ARRAY(c->arena, uint32_t, n);
 	c->one = RQL_NEW_ARRAY(c->arena, uint32_t, n + 1);
 	if (!c->group || !c->one)
-		return out_of_memory(c);
+		return rql_error_memory(c->err, 0, "an answer");
 	if (c->keys == 0)
 		c->groups = 1; /* also over nothing; all numbers are 0 already */
 	else if (c->alike->sorted_keys >= c->keys)
@@ -135,7 +130,7 @@ static rql_status list_groups(struct collapsing *c, struct rql_hidden_groups *hi
 	uint64_t n = c->from->group_count, *first = RQL_NEW_ARRAY(c->arena, uint64_t, c->groups + 2);
 	uint32_t *row = RQL_NEW_ARRAY(c->arena, uint32_t, n);
 	if (!first || !row)
-		return out_of_memory(c);
+		return rql_error_memory(c->err, 0, "an answer");
 	for (uint64_t i = 0; i < n; i++)
 		first[c->group[i] + 2]++;
 	for (uint64_t g = 2; g < c->groups + 2; g++)
@@ -183,7 +178,7 @@ static rql_status collapse_agg(struct collapsing *c, uint32_t a, struct rql_agg_
 	else
 		to->integer = RQL_NEW_ARRAY(c->arena, rql_int128, c->groups);
 	if (!to->valid || !(from->real ? (void *)to->real : (void *)to->integer))
-		return out_of_memory(c);
+		return rql_error_memory(c->err, 0, "an answer");
 	for (uint64_t i = 0; i < c->from->group_count; i++) {
 		uint32_t g = c->group[i];
 		if (!is_valid(from, i))
@@ -252,7 +247,7 @@ static rql_status make_alike(const struct rql_leaf *leaf, struct rql_arena *aren
 			alike->keys = RQL_NEW_ARRAY(arena, uint32_t *, keys);
 			alike->wide_keys = RQL_NEW_ARRAY(arena, uint64_t *, keys);
 			if (!alike->keys || !alike->wide_keys)
-				return out_of_memory(&c);
+				return rql_error_memory(c.err, 0, "an answer");
 			memcpy(alike->keys, answer->keys, keys * sizeof(*alike->keys));
 			if (answer->wide_keys)
 				memcpy(alike->wide_keys, answer->wide_keys, keys * sizeof(*alike->wide_keys));
@@ -260,7 +255,7 @@ static rql_status make_alike(const struct rql_leaf *leaf, struct rql_arena *aren
 		}
 		void *same = same_codes(slot, arena, answer);
 		if (!same)
-			return out_of_memory(&c);
+			return rql_error_memory(c.err, 0, "an answer");
 		if (slot->wide)
 			alike->wide_keys[slot->key] = same;
 		else
@@ -278,13 +273,13 @@ static rql_status visible_keys(struct collapsing *c, struct rql_port *visible)
 	visible->keys = RQL_NEW_ARRAY(c->arena, uint32_t *, keys);
 	visible->wide_keys = c->from->wide_keys ? RQL_NEW_ARRAY(c->arena, uint64_t *, keys) : NULL;
 	if (!visible->keys || (c->from->wide_keys && !visible->wide_keys))
-		return out_of_memory(c);
+		return rql_error_memory(c->err, 0, "an answer");
 	for (uint32_t k = 0; k < keys; k++) {
 		const uint32_t *narrow = c->from->keys[k];
 		if (narrow && !(visible->keys[k] = RQL_NEW_ARRAY(c->arena, uint32_t, c->groups)))
-			return out_of_memory(c);
+			return rql_error_memory(c->err, 0, "an answer");
 		if (!narrow && !(visible->wide_keys[k] = RQL_NEW_ARRAY(c->arena, uint64_t, c->groups)))
-			return out_of_memory(c);
+			return rql_error_memory(c->err, 0, "an answer");
 		for (uint64_t g = 0; g < c->groups; g++)
 			if (narrow)
 				visible->keys[k][g] = narrow[c->one[g]];
@@ -314,7 +309,7 @@ static rql_status collapse(struct collapsing *c, struct rql_port *visible)
 	visible->sorted_keys = c->alike->sorted_keys < c->keys ? 0 : c->keys;
 	visible->aggs = RQL_NEW_ARRAY(c->arena, struct rql_agg_values, c->leaf->agg_count);
 	if (!visible->aggs)
-		return out_of_memory(c);
+		return rql_error_memory(c->err, 0, "an answer");
 	RQL_TRY(visible_keys(c, visible));
 	for (uint32_t a = 0; a < c->leaf->agg_count; a++)
 		RQL_TRY(collapse_agg(c, a, &visible->aggs[a]));

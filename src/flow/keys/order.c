@@ -104,17 +104,12 @@ static void fill_heap(const struct heap *h, uint32_t *places, uint64_t limit)
 	}
 }
 
-static rql_status out_of_memory(const struct rql_rowset *set, struct rql_error *err)
-{
-	return rql_error_memory(err, set->rows * sizeof(uint32_t), "sorting");
-}
-
 static rql_status keep_first(const struct sorting *s, struct rql_rowset *set, uint64_t limit, struct rql_error *err)
 {
 	struct heap h = {s, set};
 	uint32_t *places = RQL_NEW_ARRAY(set->arena, uint32_t, limit), *rows = RQL_NEW_ARRAY(set->arena, uint32_t, limit);
 	if (!places || !rows)
-		return out_of_memory(set, err);
+		return rql_error_memory(err, set->rows * sizeof(uint32_t), "sorting");
 	fill_heap(&h, places, limit);
 	rql_sort_items(places, rows, limit, compare_places, &h);
 	for (uint64_t i = 0; i < limit; i++)
@@ -167,7 +162,7 @@ static rql_status keep_all(const struct sorting *s, struct rql_rowset *set, stru
 	struct room room = {RQL_NEW_ARRAY(set->arena, uint32_t, set->rows), RQL_NEW_ARRAY(set->arena, uint64_t, set->rows),
 	                    RQL_NEW_ARRAY(set->arena, uint64_t, set->rows)};
 	if (!rows || !room.rows || !room.words || !room.more_words)
-		return out_of_memory(set, err);
+		return rql_error_memory(err, set->rows * sizeof(uint32_t), "sorting");
 	for (uint64_t i = 0; i < set->rows; i++)
 		rows[i] = rql_rowset_row(set, i);
 	sort_rows(s->keys, s->count, rows, set->rows, room);

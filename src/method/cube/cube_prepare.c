@@ -22,11 +22,6 @@ struct binding {
 	uint64_t *key_stride; /* [directory digit] */
 };
 
-static rql_status no_memory(struct rql_error *err)
-{
-	return rql_error_memory(err, 0, "binding a query to a cube");
-}
-
 /* ---- which values pass ---- */
 
 static bool in_set(const uint64_t *set, uint32_t code)
@@ -48,7 +43,7 @@ static rql_status pass_digit(struct binding *b, const struct rql_box *box, uint3
 		if (!pass) {
 			pass = RQL_NEW_ARRAY(b->scratch, uint8_t, radix);
 			if (!pass)
-				return no_memory(err);
+				return rql_error_memory(err, 0, "binding a query to a cube");
 			memset(pass, 1, radix);
 		}
 		for (uint32_t v = 0; v < radix; v++)
@@ -71,13 +66,13 @@ static rql_status pass_boxes(struct binding *b, struct rql_error *err)
 	const struct rql_cube *cube = b->p->cube;
 	b->boxes = RQL_NEW_ARRAY(b->scratch, struct box_pass, b->request->box_count);
 	if (!b->boxes)
-		return no_memory(err);
+		return rql_error_memory(err, 0, "binding a query to a cube");
 	for (uint32_t i = 0; i < b->request->box_count; i++) {
 		struct box_pass *out = &b->boxes[i];
 		out->pass = RQL_NEW_ARRAY(b->scratch, uint8_t *, cube->digit_count);
 		out->passing = RQL_NEW_ARRAY(b->scratch, uint64_t, cube->digit_count);
 		if (!out->pass || !out->passing)
-			return no_memory(err);
+			return rql_error_memory(err, 0, "binding a query to a cube");
 		out->empty = cube->relation.cells == 0;
 		for (uint32_t d = 0; d < cube->digit_count && !out->empty; d++)
 			RQL_TRY(pass_digit(b, &b->request->boxes[i], d, out, err));
@@ -95,7 +90,7 @@ static rql_status pass_any(struct binding *b, uint8_t **any, struct rql_error *e
 			continue;
 		any[digit] = RQL_NEW_ARRAY(b->scratch, uint8_t, radix);
 		if (!any[digit])
-			return no_memory(err);
+			return rql_error_memory(err, 0, "binding a query to a cube");
 		for (uint32_t i = 0; i < b->request->box_count; i++) {
 			if (b->boxes[i].empty)
 				continue;
@@ -148,7 +143,7 @@ static rql_status make_segments(struct binding *b, const struct box_pass *box, u
 			v = end;
 		}
 		if (round == 0 && !(*out = RQL_NEW_ARRAY(b->p->arena, struct rql_cube_segment, n)))
-			return no_memory(err);
+			return rql_error_memory(err, 0, "binding a query to a cube");
 	}
 	*count = n;
 	return RQL_OK;
@@ -160,7 +155,7 @@ static rql_status make_level(struct binding *b, const struct box_pass *box, uint
 	out->count = (uint32_t)box->passing[digit];
 	out->steps = RQL_NEW_ARRAY(b->p->arena, struct rql_cube_step, out->count);
 	if (!out->steps)
-		return no_memory(err);
+		return rql_error_memory(err, 0, "binding a query to a cube");
 	uint32_t n = 0;
 	for (uint32_t v = 0; v < b->p->cube->digits[digit].radix; v++) {
 		int32_t gid = gid_of(b, box, digit, v);
@@ -178,7 +173,7 @@ static rql_status bind_directory(struct binding *b, const struct box_pass *box, 
 	if (last < 0) {
 		out->segments = RQL_NEW(b->p->arena, struct rql_cube_segment);
 		if (!out->segments)
-			return no_memory(err);
+			return rql_error_memory(err, 0, "binding a query to a cube");
 		out->segment_count = 1;
 		*out->segments = (struct rql_cube_segment){0, b->p->cube->directory_size, 0};
 		return RQL_OK;
@@ -186,7 +181,7 @@ static rql_status bind_directory(struct binding *b, const struct box_pass *box, 
 	out->level_count = (uint32_t)last;
 	out->levels = RQL_NEW_ARRAY(b->p->arena, struct rql_cube_level, (uint64_t)last);
 	if (!out->levels)
-		return no_memory(err);
+		return rql_error_memory(err, 0, "binding a query to a cube");
 	for (uint32_t d = 0; d < (uint32_t)last; d++) {
 		RQL_TRY(make_level(b, box, d, &out->levels[d], err));
 		out->combination_count *= out->levels[d].count;
@@ -201,7 +196,7 @@ static rql_status bind_test(struct binding *b, const struct box_pass *box, uint3
 	uint32_t radix = cube->digits[digit].radix;
 	int32_t *gid = RQL_NEW_ARRAY(b->p->arena, int32_t, radix);
 	if (!gid)
-		return no_memory(err);
+		return rql_error_memory(err, 0, "binding a query to a cube");
 	for (uint32_t v = 0; v < radix; v++)
 		gid[v] = gid_of(b, box, digit, v);
 	out->tests[out->test_count++] = (struct rql_cube_test){
@@ -274,7 +269,7 @@ static rql_status bind_box(struct binding *b, const struct box_pass *box, struct
 	}
 	out->tests = RQL_NEW_ARRAY(b->p->arena, struct rql_cube_test, active);
 	if (!out->tests)
-		return no_memory(err);
+		return rql_error_memory(err, 0, "binding a query to a cube");
 	for (uint32_t d = p + (plan == SEARCH_GROUPS); d < cube->digit_count; d++)
 		if (is_active(b, box, d))
 			RQL_TRY(bind_test(b, box, d, out, err));
@@ -296,7 +291,7 @@ static rql_status bind_boxes(struct binding *b, struct rql_error *err)
 	}
 	p->boxes = RQL_NEW_ARRAY(p->arena, struct rql_cube_bound_box, b->request->box_count);
 	if (!p->boxes)
-		return no_memory(err);
+		return rql_error_memory(err, 0, "binding a query to a cube");
 	for (uint32_t i = 0; i < b->request->box_count; i++)
 		if (!b->boxes[i].empty)
 			RQL_TRY(bind_box(b, &b->boxes[i], &p->boxes[p->box_count++], err));
@@ -314,7 +309,7 @@ static rql_status bind(struct binding *b, struct rql_error *err)
 	b->gids = RQL_NEW_ARRAY(b->scratch, uint32_t, digits);
 	b->key_stride = RQL_NEW_ARRAY(b->scratch, uint64_t, digits);
 	if (!any || !b->gid || !b->stride || !b->gids || !b->key_stride)
-		return no_memory(err);
+		return rql_error_memory(err, 0, "binding a query to a cube");
 	for (uint64_t d = 0; d < digits; d++)
 		b->gids[d] = 1;
 	RQL_TRY(rql_cube_bind_aggregates(b->p, b->request, err));
@@ -331,7 +326,7 @@ rql_status rql_cube_prepare(const struct rql_request *request, struct rql_device
 {
 	struct rql_arena *arena = rql_arena_new(), *scratch = rql_arena_new();
 	struct rql_prepared *p = arena ? RQL_NEW(arena, struct rql_prepared) : NULL;
-	rql_status status = p && scratch ? RQL_OK : no_memory(err);
+	rql_status status = p && scratch ? RQL_OK : rql_error_memory(err, 0, "binding a query to a cube");
 	if (status == RQL_OK) {
 		p->arena = arena;
 		p->cube = (const struct rql_cube *)request->relation; /* its first member */

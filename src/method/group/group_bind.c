@@ -20,11 +20,6 @@ static rql_status refuse(const struct binding *b, const char *why)
 	return rql_error_set(b->err, RQL_ERROR_UNSUPPORTED, "grouped by partitions: %s", why);
 }
 
-static rql_status no_memory(const struct binding *b)
-{
-	return rql_error_memory(b->err, 0, "a query's groups");
-}
-
 /* ---- the key ---- */
 
 /* Reals alone: equal ones have one field, which is the key. What a group shows is an aggregate (plan/join/join_groups.c). */
@@ -72,7 +67,7 @@ static rql_status bind_key(struct binding *b)
 	struct rql_group_key *keys = RQL_NEW_ARRAY(b->arena, struct rql_group_key, r->group_count);
 	rql_int128 numbers = 1;
 	if (!keys)
-		return no_memory(b);
+		return rql_error_memory(b->err, 0, "a query's groups");
 	b->count = 1;
 	b->columns[0] = (struct rql_form_column){
 		.of = {.name = "key", .type = rql_type_simple(RQL_TYPE_BIGINT), .kind = RQL_STORE_INTEGER}, .nullable = true};
@@ -254,7 +249,7 @@ rql_status rql_group_bind(const struct rql_request *request, struct rql_arena *a
 	               .values = RQL_NEW_ARRAY(arena, struct rql_groups_value, request->agg_count + 1u)},
 		.aggs = RQL_NEW_ARRAY(arena, struct rql_group_agg, request->agg_count + 1u)};
 	if (!b.columns || !b.outputs || !shape->layout.keys || !shape->layout.values || !shape->aggs)
-		return no_memory(&b);
+		return rql_error_memory(b.err, 0, "a query's groups");
 	if (!request->group_count)
 		return refuse(&b, "there is no key to group by");
 	if (request->keyed)

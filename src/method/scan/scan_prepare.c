@@ -18,11 +18,6 @@ static rql_status wrong(struct binding *b, const char *what, uint32_t index)
 	return rql_error_set(b->err, RQL_ERROR_INTERNAL, "scan request: %s (number %u)", what, index);
 }
 
-static rql_status no_memory(struct binding *b, uint64_t bytes)
-{
-	return rql_error_memory(b->err, bytes, "preparing a scan");
-}
-
 static void *copy_of(struct binding *b, const void *data, uint64_t bytes)
 {
 	void *copy = rql_arena_alloc(b->scan->arena, bytes);
@@ -90,12 +85,12 @@ static rql_status bind_join_source(struct binding *b, struct rql_source *s, stru
 	if (s->valid_of_payload) {
 		s->valid_of_payload = copy_of(b, s->valid_of_payload, (payloads + 63) / 64 * 8);
 		if (!s->valid_of_payload)
-			return no_memory(b, payloads / 8);
+			return rql_error_memory(b->err, payloads / 8, "preparing a scan");
 	}
 	if (s->value_of_payload) {
 		s->value_of_payload = copy_of(b, s->value_of_payload, payloads * sizeof(int64_t));
 		if (!s->value_of_payload)
-			return no_memory(b, payloads * sizeof(int64_t));
+			return rql_error_memory(b->err, payloads * sizeof(int64_t), "preparing a scan");
 		for (uint64_t i = 0; i < payloads; i++) {
 			int64_t value = s->value_of_payload[i];
 			about->least = i == 0 || value < about->least ? value : about->least;
@@ -218,7 +213,7 @@ static rql_status bind_program(struct binding *b, uint32_t p)
 	bound->inputs = RQL_NEW_ARRAY(scan->arena, struct rql_source, count);
 	bound->columns = RQL_NEW_ARRAY(scan->arena, uint32_t, count);
 	if (!bound->inputs || !bound->columns)
-		return no_memory(b, count * sizeof(*bound->inputs));
+		return rql_error_memory(b->err, count * sizeof(*bound->inputs), "preparing a scan");
 	for (uint32_t i = 0; i < count; i++) {
 		struct rql_scan_operand about;
 		if (from->inputs[i].kind == RQL_SOURCE_PROGRAM)
@@ -279,7 +274,7 @@ static rql_status bind_codes(struct binding *b, const struct rql_conjunct *c, co
 	uint32_t count = dimension->count, words = (count + 63) / 64, set = 0, first = 0, last = 0;
 	uint64_t *codes = RQL_NEW_ARRAY(b->scan->arena, uint64_t, words + 1);
 	if (!codes)
-		return no_memory(b, (uint64_t)words * 8);
+		return rql_error_memory(b->err, (uint64_t)words * 8, "preparing a scan");
 	for (uint32_t code = 0; code < count - dimension->has_null; code++) {
 		if (!(c->codes[code / 64] >> code % 64 & 1))
 			continue;
@@ -481,13 +476,13 @@ static rql_status bind_part(struct binding *b, const struct rql_group_key *key, 
 		part->codes = (uint32_t)about.greatest;
 		part->key_of_code = copy_of(b, key->key_of_code, part->codes * sizeof(uint32_t));
 		if (!part->key_of_code)
-			return no_memory(b, part->codes * sizeof(uint32_t));
+			return rql_error_memory(b->err, part->codes * sizeof(uint32_t), "preparing a scan");
 		for (uint32_t c = 0; c < part->codes; c++)
 			if (part->key_of_code[c] >= key->key_count)
 				return wrong(b, "a key code above its count", g);
 	}
 	if (!joins && !rql_scan_narrow(b->scan, part))
-		return no_memory(b, part->key.key_count * sizeof(uint32_t));
+		return rql_error_memory(b->err, part->key.key_count * sizeof(uint32_t), "preparing a scan");
 	part->key.bits = part->key.key_count > 1 ? 64 - (uint32_t)__builtin_clzll(part->key.key_count - 1) : 1;
 	return RQL_OK;
 }
@@ -639,7 +634,7 @@ static rql_status bind_key(struct binding *b, const struct rql_output *output, s
 	emit->part_count = output->part_count;
 	emit->parts = RQL_NEW_ARRAY(b->scan->arena, struct rql_scan_part, output->part_count);
 	if (!emit->parts)
-		return no_memory(b, output->part_count * sizeof(*emit->parts));
+		return rql_error_memory(b->err, output->part_count * sizeof(*emit->parts), "preparing a scan");
 	for (uint32_t p = output->part_count; p-- > 0;) {
 		RQL_TRY(bind_part(b, &output->parts[p], p, true, &emit->parts[p]));
 		emit->parts[p].key.stride = (uint64_t)numbers;
@@ -719,7 +714,7 @@ static rql_status bind_key_output(struct binding *b, struct rql_group_output *o,
 	if (!from)
 		return RQL_OK;
 	if (!(o->number_of_key = copy_of(b, from, key->key_count * sizeof(uint32_t))))
-		return no_memory(b, key->key_count * sizeof(uint32_t));
+		return rql_error_memory(b->err, key->key_count * sizeof(uint32_t), "preparing a scan");
 	for (uint32_t k = 0; k < key->key_count; k++)
 		if (from[k] >= numbers && k != o->null_key)
 			return wrong(b, "a key beyond its column", o->index);
@@ -761,7 +756,7 @@ static rql_status bind_group_outputs(struct binding *b)
 	scan->groups_form = r->gives;
 	scan->group_outputs = copy_of(b, r->group_outputs, r->group_output_count * sizeof(*r->group_outputs));
 	if (!scan->group_outputs)
-		return no_memory(b, r->group_output_count * sizeof(*r->group_outputs));
+		return rql_error_memory(b->err, r->group_output_count * sizeof(*r->group_outputs), "preparing a scan");
 	for (uint32_t i = 0; i < r->group_output_count; i++) {
 		struct rql_group_output *o = &scan->group_outputs[i];
 		RQL_TRY(o->of_key ? bind_key_output(b, o, &r->gives->columns[i]) : bind_agg_output(b, o, &r->gives->columns[i]));
@@ -794,7 +789,8 @@ static rql_status lay_groups(struct binding *b)
 	layout->keys = RQL_NEW_ARRAY(scan->arena, struct rql_groups_key, scan->part_count);
 	layout->states = RQL_NEW_ARRAY(scan->arena, struct rql_state, scan->slot_count);
 	if (!layout->keys || !layout->states)
-		return no_memory(b, (scan->part_count + scan->slot_count) * sizeof(*layout->keys));
+		return rql_error_memory(b->err, (scan->part_count + scan->slot_count) * sizeof(*layout->keys),
+		                        "preparing a scan");
 	layout->key_count = scan->part_count;
 	layout->state_count = scan->slot_count;
 	for (uint32_t p = 0; p < scan->part_count; p++)
@@ -824,7 +820,7 @@ static rql_status allocate(struct binding *b)
 	scan->layout.values = RQL_NEW_ARRAY(scan->arena, struct rql_groups_value, r->agg_count);
 	if (!scan->columns || !scan->column_of || !scan->programs || !scan->joins || !scan->steps || !scan->sets || !scan->parts ||
 	    !scan->operands || !scan->slots || !scan->layout.values)
-		return no_memory(b, columns * sizeof(*scan->columns));
+		return rql_error_memory(b->err, columns * sizeof(*scan->columns), "preparing a scan");
 	for (uint32_t c = 0; c < columns; c++)
 		scan->column_of[c] = RQL_NONE;
 	scan->layout.row_words = 1;
@@ -885,7 +881,7 @@ rql_status rql_scan_prepare(const struct rql_request *request, struct rql_device
 	struct binding b = {scan, device, request, err};
 	rql_status status;
 	scan->arena = rql_arena_new();
-	status = scan->arena ? bind(&b) : no_memory(&b, 4096);
+	status = scan->arena ? bind(&b) : rql_error_memory(b.err, 4096, "preparing a scan");
 	if (status != RQL_OK) {
 		rql_scan_free(scan);
 		return status;

@@ -115,10 +115,6 @@ struct rql_join_graph {
 	struct rql_error *err;
 };
 
-static inline rql_status rql_join_out_of_memory(struct rql_join_graph *g)
-{
-	return rql_error_memory(g->err, 0, "a plan");
-}
 /* The structure that the graph's largest relation reads, or that its groups are made of. */
 static inline struct rql_structure *rql_join_base(const struct rql_join_graph *g)
 {

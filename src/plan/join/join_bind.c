@@ -47,7 +47,7 @@ static rql_status add_key_output(struct rql_join_graph *g, struct rql_join_relat
 	const struct rql_expr *value = rql_join_is_coded(r, e) ? rql_join_value(g, e) : e;
 	*out = r->outputs.count;
 	if (!value || !rql_expr_list_add(g->p->arena, &r->outputs, (struct rql_expr *)(uintptr_t)value))
-		return rql_join_out_of_memory(g);
+		return rql_error_memory(g->err, 0, "a plan");
 	return RQL_OK;
 }
 
@@ -78,7 +78,7 @@ static rql_status bind_relation(struct rql_join_graph *g, struct rql_join_relati
 	struct rql_table_ref *table = RQL_NEW(arena, struct rql_table_ref);
 	struct rql_star *star;
 	if (!block || !rows || !table)
-		return rql_join_out_of_memory(g);
+		return rql_error_memory(g->err, 0, "a plan");
 	*table = (struct rql_table_ref){.table = r->table};
 	*block = (struct rql_block){.table_count = 1,
 	                            .tables = table,
@@ -181,7 +181,7 @@ static rql_status make_parts(struct rql_join_graph *g, struct key_side *outer, s
 	for (uint32_t s = 0; s < 2; s++) {
 		uint32_t *codes = codes_in(g->p->arena, sides[s]->column.of.dimension, a->dimension);
 		if (!codes)
-			return rql_join_out_of_memory(g);
+			return rql_error_memory(g->err, 0, "a plan");
 		if (null_safe && sides[s]->column.of.dimension->has_null)
 			codes[sides[s]->column.of.dimension->count - 1] = *count - 1;
 		sides[s]->part.key_of_code = codes;
@@ -439,7 +439,7 @@ static rql_status bind_key(struct rql_join_graph *g, struct rql_join_step *step)
 	}
 	for (uint32_t s = 0; s < 2; s++)
 		if (!(parts[s] = RQL_NEW_ARRAY(g->p->arena, struct rql_group_key, n)))
-			return rql_join_out_of_memory(g);
+			return rql_error_memory(g->err, 0, "a plan");
 	if (n == 1 && !step->keys[0].null_safe && share_column(&sides[0][0], &sides[1][0])) {
 		for (uint32_t s = 0; s < 2; s++) {
 			struct rql_output as_it_is = of[s]->request.outputs[sides[s][0].output];
@@ -493,14 +493,14 @@ static rql_status put_ranks(struct rql_join_graph *g, struct key_side sides[2], 
 	for (uint32_t s = 0; s < 2; s++) {
 		of[s] = sides[s].column.of.dimension;
 		if (!(codes[s] = RQL_NEW_ARRAY(g->p->arena, uint32_t, of[s]->count + 1u)))
-			return rql_join_out_of_memory(g);
+			return rql_error_memory(g->err, 0, "a plan");
 	}
 	if (!rank_codes(of, codes, &count))
 		count = 1;
 	for (uint32_t s = 0; s < 2; s++) {
 		struct rql_group_key *part = RQL_NEW(g->p->arena, struct rql_group_key);
 		if (!part)
-			return rql_join_out_of_memory(g);
+			return rql_error_memory(g->err, 0, "a plan");
 		*part = (struct rql_group_key){.source = sides[s].r->request.outputs[sides[s].output].source,
 		                               .key_of_code = codes[s],
 		                               .key_count = count,
@@ -529,7 +529,7 @@ static rql_status put_null_safe(struct rql_join_graph *g, struct rql_join_test_o
 		struct rql_output output = sides[s].r->request.outputs[sides[s].output];
 		struct rql_group_key *part = RQL_NEW(g->p->arena, struct rql_group_key);
 		if (!part)
-			return rql_join_out_of_memory(g);
+			return rql_error_memory(g->err, 0, "a plan");
 		*part = sides[s].part;
 		if (real)
 			output.canonical = output.null_value = true;
@@ -611,7 +611,7 @@ static rql_status open_form(struct rql_join_graph *g, struct rql_join_relation *
 	struct rql_output *outputs = RQL_NEW_ARRAY(g->p->arena, struct rql_output, most + 1u);
 	r->form = RQL_NEW_ARRAY(g->p->arena, struct rql_form_column, most + 1u);
 	if (!r->form || !outputs)
-		return rql_join_out_of_memory(g);
+		return rql_error_memory(g->err, 0, "a plan");
 	for (uint32_t i = 0; i < columns; i++)
 		RQL_TRY(rql_join_describe_any(g, &r->request, i, &r->form[r->form_count++]));
 	/* The keys' columns move behind all that there may be, where they are read from until their keys are made. */

@@ -22,11 +22,6 @@ static rql_status refuse(struct forming *f, const char *why)
 	return rql_error_set(f->err, RQL_ERROR_UNSUPPORTED, "groups that stay on a GPU: %s", why);
 }
 
-static rql_status out_of_memory(struct forming *f)
-{
-	return rql_error_memory(f->err, 0, "a plan");
-}
-
 /* ---- keys ---- */
 
 static int compare_values(const void *context, uint32_t a, uint32_t b)
@@ -52,7 +47,7 @@ static rql_status sort_values(struct forming *f, const struct rql_column *values
 	                                  .data = rql_arena_array(f->arena, count + 1u, bytes),
 	                                  .validity = RQL_NEW_ARRAY(f->arena, uint64_t, count / 64 + 1u)};
 	if (!order || !spare || !codes || !out->values.data || !out->values.validity)
-		return out_of_memory(f);
+		return rql_error_memory(f->err, 0, "a plan");
 	for (uint32_t k = 0; k < count; k++)
 		order[k] = k;
 	rql_sort_items(order, spare, count, compare_values, (void *)(uintptr_t)values);
@@ -90,7 +85,7 @@ static rql_status coded_key(struct forming *f, const struct rql_group_key *key, 
 	struct rql_dimension *made = own ? NULL : RQL_NEW(f->arena, struct rql_dimension);
 	uint32_t *codes = NULL;
 	if (!own && !made)
-		return out_of_memory(f);
+		return rql_error_memory(f->err, 0, "a plan");
 	if (!own) {
 		made->type = slot->type;
 		RQL_TRY(sort_values(f, slot->values, key->key_count, made, &codes));
@@ -115,7 +110,7 @@ static rql_status real_key(struct forming *f, const struct rql_group_key *key, s
 {
 	struct rql_agg *aggs = RQL_NEW_ARRAY(f->arena, struct rql_agg, f->request->agg_count + 1u);
 	if (!aggs)
-		return out_of_memory(f);
+		return rql_error_memory(f->err, 0, "a plan");
 	if (f->request->agg_count)
 		memcpy(aggs, f->request->aggs, f->request->agg_count * sizeof *aggs);
 	out->index = f->request->agg_count++;
@@ -352,7 +347,7 @@ rql_status rql_join_groups_form(struct rql_arena *arena, const struct rql_slot *
 	                    .count = count,
 	                    .err = err};
 	if (!f.columns || !f.outputs)
-		return out_of_memory(&f);
+		return rql_error_memory(f.err, 0, "a plan");
 	for (uint32_t i = 0; i < count; i++) {
 		f.columns[i].of = (struct rql_store_column){.name = "group", .type = slots[i].type};
 		f.outputs[i].null_key = UINT64_MAX;

@@ -188,7 +188,7 @@ static rql_status open_relation(struct building *b, uint32_t relation, struct ch
 	                      .form = r->form,
 	                      .columns = RQL_NEW_ARRAY(g->p->arena, struct chained, r->form_count)};
 	if (!out->columns)
-		return rql_join_out_of_memory(g);
+		return rql_error_memory(g->err, 0, "a plan");
 	for (uint32_t c = 0; c < r->form_count; c++)
 		out->columns[c] = (struct chained){relation, c};
 	RQL_TRY(rql_form_new(&spec, &out->source.form, g->err));
@@ -416,7 +416,7 @@ static rql_status join(struct building *b, const struct rql_join_step *step, str
 	RQL_TRY(add_conditions(b, step, outer, inner, swap, &pair));
 	if (!columns || !keep_columns(b, outer, probe, build, step, pair.probe_key,
 	                              step->mark ? step->relation : RQL_NONE, &next, columns))
-		return rql_join_out_of_memory(g);
+		return rql_error_memory(g->err, 0, "a plan");
 	pair.column_count = next.column_count;
 	const struct rql_form_spec spec = {.rows = most_rows(step, outer, expected),
 	                                   .column_count = next.column_count,
@@ -517,7 +517,7 @@ static rql_status over_chain(struct rql_join_graph *g, const struct chain *chain
 	struct rql_table_ref *table = RQL_NEW(g->p->arena, struct rql_table_ref);
 	uint32_t *ids = RQL_NEW_ARRAY(g->p->arena, uint32_t, chain->column_count + 1u);
 	if (!block || !table || !ids)
-		return rql_join_out_of_memory(g);
+		return rql_error_memory(g->err, 0, "a plan");
 	for (uint32_t c = 0; c < chain->column_count; c++)
 		ids[c] = c;
 	*table = (struct rql_table_ref){.table = g->relations[g->largest].table};
@@ -528,7 +528,7 @@ static rql_status over_chain(struct rql_join_graph *g, const struct chain *chain
 	block->groups = rewrite_all(&w, g->above.groups, g->above.group_count);
 	block->aggs = rewrite_all(&w, g->above.aggs, g->above.agg_count);
 	if (!block->conjuncts || !block->groups || !block->aggs)
-		return rql_join_out_of_memory(g);
+		return rql_error_memory(g->err, 0, "a plan");
 	*out = block;
 	*rows = (struct rql_structure){.snapshot = chain->source.form, .column_ids = ids};
 	return RQL_OK;
@@ -614,7 +614,7 @@ static rql_status fill_leaf(struct rql_join_graph *g, const struct rql_scan_boun
 	struct rql_structure *base = rql_join_base(g);
 	const char *catalog, *schema;
 	if (!scan || !(scan->joins = rql_join_explain(g)))
-		return rql_join_out_of_memory(g);
+		return rql_error_memory(g->err, 0, "a plan");
 	rql_table_name(base->tables[0], &catalog, &schema, &scan->table);
 	scan->rows = base->snapshot->rows;
 	scan->blocks = base->snapshot->blocks;
@@ -656,12 +656,12 @@ static rql_status make_numbers(struct rql_join_graph *g)
 	struct rql_block *block = RQL_NEW(g->p->arena, struct rql_block);
 	struct rql_expr **outputs = RQL_NEW_ARRAY(g->p->arena, struct rql_expr *, g->block->group_count + 1u);
 	if (!block || !outputs)
-		return rql_join_out_of_memory(g);
+		return rql_error_memory(g->err, 0, "a plan");
 	for (uint32_t i = 0; i < g->block->group_count; i++) {
 		outputs[i] = g->block->groups[i];
 		if (has_codes(g, outputs[i]) &&
 		    !(outputs[i] = (struct rql_expr *)(uintptr_t)rql_join_value(g, outputs[i])))
-			return rql_join_out_of_memory(g);
+			return rql_error_memory(g->err, 0, "a plan");
 	}
 	*block = *g->block;
 	block->groups = outputs;
@@ -716,7 +716,7 @@ static rql_status stand_in(struct rql_join_graph *g, struct rql_join_relation *r
 	struct rql_structure *structure = RQL_NEW(g->p->arena, struct rql_structure);
 	uint32_t *ids = RQL_NEW_ARRAY(g->p->arena, uint32_t, form->column_count + 1u);
 	if (!structure || !ids)
-		return rql_join_out_of_memory(g);
+		return rql_error_memory(g->err, 0, "a plan");
 	for (uint32_t c = 0; c < form->column_count; c++)
 		ids[c] = c;
 	structure->snapshot = form;
@@ -782,7 +782,7 @@ rql_status rql_join_try_device(struct rql_join_graph *g, struct rql_device *devi
 	if (status == RQL_OK && !g->rows && !bound.hidden_key &&
 	    !rql_wanted_groups(g->p->arena, g->p->above, bound.slots, g->block->group_count + g->block->agg_count,
 	                       &bound.request, &bound.request.wanted, &g->wanted))
-		status = rql_join_out_of_memory(g);
+		status = rql_error_memory(g->err, 0, "a plan");
 	if (status == RQL_OK)
 		status = prepare(&b, &bound.request, &leaf->method, &leaf->prepared);
 	if (status == RQL_OK) {

@@ -65,7 +65,7 @@ static rql_status make_form(struct splitting *s, struct rql_request *project)
 	                                   .source_count = 1,
 	                                   .sources = &s->wanted->snapshot};
 	if (!columns)
-		return rql_join_out_of_memory(g);
+		return rql_error_memory(g->err, 0, "a plan");
 	for (uint32_t i = 0; i < s->count; i++) {
 		RQL_TRY(rql_join_describe_any(g, project, i, &columns[i]));
 		const struct rql_source lower = {.kind = RQL_SOURCE_COLUMN, .index = columns[i].of.low - 1};
@@ -85,7 +85,7 @@ rql_status rql_join_rows_split(struct rql_join_graph *g, const struct rql_reques
 	struct rql_output *to = RQL_NEW_ARRAY(arena, struct rql_output, outputs + 1u);
 	struct rql_row_order *by = RQL_NEW_ARRAY(arena, struct rql_row_order, orders + 1u);
 	if (!s.outputs || !to || !by)
-		return rql_join_out_of_memory(g);
+		return rql_error_memory(g->err, 0, "a plan");
 	for (uint32_t i = 0; i < outputs; i++) {
 		to[i] = wanted->outputs[i];
 		RQL_TRY(put_source(&s, &to[i].source, &to[i].type, to[i].values != NULL));

@@ -39,7 +39,7 @@ static rql_status add_groups(struct rql_join_graph *g, const struct rql_rel *rel
 	struct rql_block *block;
 	struct rql_join_graph *below = RQL_NEW(g->p->arena, struct rql_join_graph);
 	if (!below)
-		return rql_join_out_of_memory(g);
+		return rql_error_memory(g->err, 0, "a plan");
 	RQL_TRY(rql_block_make_over(g->p->arena, rel, &block, g->err));
 	if (!block->group_count)
 		return refuse(g, "groups without a key lie below", "");
@@ -64,7 +64,7 @@ static rql_status add_branches(struct rql_join_graph *g, const struct rql_rel *r
 	struct rql_join_graph *branch = RQL_NEW(g->p->arena, struct rql_join_graph);
 	struct rql_rows_block *rows;
 	if (!branch)
-		return rql_join_out_of_memory(g);
+		return rql_error_memory(g->err, 0, "a plan");
 	if (++*count > RQL_APPEND_MOST)
 		return refuse(g, "a UNION ALL of more than 8 inputs", "");
 	RQL_TRY(rql_block_make_rows_over(g->p->arena, rel, &rows, g->err));
@@ -102,10 +102,10 @@ static rql_status add_joined_side(struct rql_join_graph *g, const struct rql_blo
 	struct rql_expr **columns = RQL_NEW_ARRAY(g->p->arena, struct rql_expr *, side->rel->column_count + 1u);
 	uint32_t count = 0;
 	if (!columns)
-		return rql_join_out_of_memory(g);
+		return rql_error_memory(g->err, 0, "a plan");
 	for (uint32_t c = 0; c < side->rel->column_count; c++) {
 		if (!(columns[c] = rql_expr_new(g->p->arena, RQL_EXPR_COLUMN, side->rel->types[c], 0)))
-			return rql_join_out_of_memory(g);
+			return rql_error_memory(g->err, 0, "a plan");
 		columns[c]->index = c;
 		columns[c]->alias = side->rel->names ? side->rel->names[c] : NULL;
 	}
@@ -195,7 +195,7 @@ static rql_status add_key(struct rql_join_graph *g, struct rql_join_edge *edge, 
 	*key = (struct rql_join_key){.outer = rql_join_over_own(g, &g->relations[edge->a], outer),
 	                             .inner = rql_join_over_own(g, &g->relations[edge->b], inner),
 	                             .null_safe = null_safe};
-	return key->outer && key->inner ? RQL_OK : rql_join_out_of_memory(g);
+	return key->outer && key->inner ? RQL_OK : rql_error_memory(g->err, 0, "a plan");
 }
 
 /* NULL: there is none yet. */
@@ -264,7 +264,7 @@ static rql_status add_condition(struct rql_join_graph *g, struct rql_join_edge *
 	c->outer = rql_join_over_own(g, &g->relations[c->relation], outer);
 	c->inner = inner ? rql_join_over_own(g, own, inner) : NULL;
 	edge->condition_count++;
-	return c->outer && (!inner || c->inner) ? RQL_OK : rql_join_out_of_memory(g);
+	return c->outer && (!inner || c->inner) ? RQL_OK : rql_error_memory(g->err, 0, "a plan");
 }
 
 /* An equality of values of two tables. More than a key may have are tested above. */
@@ -371,7 +371,7 @@ static rql_status add_edges(struct rql_join_graph *g)
 	uint32_t count = 0;
 	g->edges = RQL_NEW_ARRAY(g->p->arena, struct rql_join_edge, most);
 	if (!g->edges || !list)
-		return rql_join_out_of_memory(g);
+		return rql_error_memory(g->err, 0, "a plan");
 	for (uint32_t i = 0; i < g->block->conjunct_count; i++) {
 		const struct rql_expr *e = g->block->conjuncts[i];
 		if (!rql_expr_is_equijoin(e) || e->children[0]->table == e->children[1]->table)
@@ -413,7 +413,7 @@ static rql_status sort_conditions(struct rql_join_graph *g)
 		const uint32_t r = rql_join_table_of(g, g->block->conjuncts[i]);
 		struct rql_expr *own = r == RQL_NONE ? NULL : rql_join_over_own(g, &g->relations[r], g->block->conjuncts[i]);
 		if (r != RQL_NONE && (!own || !rql_expr_list_add(g->p->arena, &g->relations[r].conjuncts, own)))
-			return rql_join_out_of_memory(g);
+			return rql_error_memory(g->err, 0, "a plan");
 	}
 	return RQL_OK;
 }
@@ -469,7 +469,7 @@ static rql_status untest_block(struct rql_join_graph *g)
 	if (!tested)
 		return RQL_OK;
 	if (!to || !sides)
-		return rql_join_out_of_memory(g);
+		return rql_error_memory(g->err, 0, "a plan");
 	*to = *from;
 	to->sides = sides;
 	bool done = (to->conjuncts = untest(g, from->conjuncts, from->conjunct_count)) &&
@@ -480,7 +480,7 @@ static rql_status untest_block(struct rql_join_graph *g)
 		done = untest_side(g, &sides[i]);
 	}
 	if (!done)
-		return rql_join_out_of_memory(g);
+		return rql_error_memory(g->err, 0, "a plan");
 	g->block = to;
 	return RQL_OK;
 }

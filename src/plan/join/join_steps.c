@@ -21,7 +21,7 @@ static rql_status bind_count(struct rql_join_graph *g, const struct rql_join_rel
 	struct rql_scan_bound bound;
 	struct rql_star *star;
 	if (!block || !table)
-		return rql_join_out_of_memory(g);
+		return rql_error_memory(g->err, 0, "a plan");
 	*table = (struct rql_table_ref){.table = r->table};
 	*block = (struct rql_block){
 		.table_count = 1, .tables = table, .conjunct_count = r->conjuncts.count, .conjuncts = r->conjuncts.items};
@@ -68,7 +68,7 @@ static rql_status estimate_rows(struct rql_join_graph *g, struct rql_join_relati
 	if (!r->conjuncts.count)
 		return RQL_OK;
 	if (!(r->sample = RQL_NEW(g->p->arena, struct rql_sample)))
-		return rql_join_out_of_memory(g);
+		return rql_error_memory(g->err, 0, "a plan");
 	rql_status status = sample_rows(g, r);
 	if (status == RQL_ERROR_MEMORY || status == RQL_ERROR_INTERRUPTED)
 		return status;
@@ -229,7 +229,7 @@ static rql_status leave_rest(struct rql_join_graph *g, bool steps)
 	struct equal equal = {.list = RQL_NEW_ARRAY(arena, struct equal_one,
 	                                            2 * (g->step_count * RQL_JOIN_KEYS + g->block->conjunct_count) + 1u)};
 	if (!equal.list)
-		return rql_join_out_of_memory(g);
+		return rql_error_memory(g->err, 0, "a plan");
 	for (uint32_t s = 0; steps && s < g->step_count; s++) {
 		const struct rql_join_step *step = &g->steps[s];
 		for (uint32_t k = 0; step->kind == RQL_LOOKUP_INNER && k < step->key_count; k++) {
@@ -242,11 +242,11 @@ static rql_status leave_rest(struct rql_join_graph *g, bool steps)
 		bool said = rql_join_table_of(g, e) != RQL_NONE;
 		if (rql_join_is_equality(g, e)) {
 			if (!equate(g, &equal, e, &said))
-				return rql_join_out_of_memory(g);
+				return rql_error_memory(g->err, 0, "a plan");
 			said |= !steps && rql_expr_is_equijoin(e);
 		}
 		if (!said && !rql_expr_list_add(arena, &rest, e))
-			return rql_join_out_of_memory(g);
+			return rql_error_memory(g->err, 0, "a plan");
 	}
 	const struct rql_block *block = g->block;
 	const bool full = block->side_count && block->sides[block->side_count - 1].kind == RQL_SIDE_FULL;
@@ -255,7 +255,7 @@ static rql_status leave_rest(struct rql_join_graph *g, bool steps)
 		                     "joined as columns on a GPU: a condition over several tables is tested before a full join");
 	for (uint32_t i = 0; i < block->above_count; i++)
 		if (!rql_expr_list_add(arena, &rest, block->above[i]))
-			return rql_join_out_of_memory(g);
+			return rql_error_memory(g->err, 0, "a plan");
 	g->above.conjunct_count = rest.count;
 	g->above.conjuncts = rest.items;
 	return collect_columns(g);
@@ -360,7 +360,7 @@ rql_status rql_join_steps(struct rql_join_graph *g, struct rql_device *device)
 	struct rql_join_order order;
 	bool enough;
 	if (!relations || !edges)
-		return rql_join_out_of_memory(g);
+		return rql_error_memory(g->err, 0, "a plan");
 	g->above = (struct rql_block){.group_count = g->block->group_count,
 	                              .groups = g->block->groups,
 	                              .agg_count = g->block->agg_count,
@@ -379,10 +379,10 @@ rql_status rql_join_steps(struct rql_join_graph *g, struct rql_device *device)
 		if (!rql_join_order_find(g->p->arena, &graph, &order, &enough))
 			return enough ? rql_error_set(g->err, RQL_ERROR_UNSUPPORTED,
 			                              "joined as columns on a GPU: no equality leads to all tables")
-			              : rql_join_out_of_memory(g);
+			              : rql_error_memory(g->err, 0, "a plan");
 		take_steps(g, &order, edges);
 		if (g->relation_count > 2 && !(g->order = describe(g, &order)))
-			return rql_join_out_of_memory(g);
+			return rql_error_memory(g->err, 0, "a plan");
 	}
 	return leave_rest(g, true);
 }

@@ -41,7 +41,7 @@ static rql_status bind_branch(struct uniting *u, struct rql_join_graph *g)
 	b->outputs = RQL_NEW_ARRAY(arena, struct rql_output, 2 * n + 1u);
 	b->form = RQL_NEW_ARRAY(arena, struct rql_form_column, 2 * n + 1u);
 	if (!b->outputs || !b->form)
-		return rql_join_out_of_memory(u->g);
+		return rql_error_memory(u->g->err, 0, "a plan");
 	if (n)
 		memcpy(b->outputs, b->request.outputs, n * sizeof *b->outputs);
 	for (uint32_t c = 0; c < n; c++)
@@ -112,7 +112,7 @@ static rql_status merge(const struct uniting *u, const struct rql_dimension *con
 	                                  .data = rql_arena_array(u->g->p->arena, most + 1u, bytes),
 	                                  .validity = RQL_NEW_ARRAY(u->g->p->arena, uint64_t, most / 64 + 1u)};
 	if (!out->values.data || !out->values.validity)
-		return rql_join_out_of_memory(u->g);
+		return rql_error_memory(u->g->err, 0, "a plan");
 	while (at[0] < ends[0] || at[1] < ends[1]) {
 		const int order = at[0] == ends[0]   ? 1
 		                  : at[1] == ends[1] ? -1
@@ -141,13 +141,13 @@ static rql_status merge_all(const struct uniting *u, uint32_t c, struct rql_dime
 		if ((values += d->count) > MERGED_VALUES)
 			return refuse(u, "texts of different dictionaries, with more than 2^20 values");
 		if (!(maps[b] = RQL_NEW_ARRAY(arena, uint32_t, d->count + 1u)))
-			return rql_join_out_of_memory(u->g);
+			return rql_error_memory(u->g->err, 0, "a plan");
 	}
 	for (uint32_t b = 0; b < u->count; b++) {
 		const struct rql_dimension before = *all, *of[2] = {&before, u->branches[b].form[c].of.dimension};
 		uint32_t *moved = RQL_NEW_ARRAY(arena, uint32_t, before.count + 1u);
 		if (!moved)
-			return rql_join_out_of_memory(u->g);
+			return rql_error_memory(u->g->err, 0, "a plan");
 		RQL_TRY(merge(u, of, all, (uint32_t *const[]){moved, maps[b]}));
 		for (uint32_t earlier = 0; earlier < b; earlier++)
 			for (uint32_t code = 0; code < values_in(u->branches[earlier].form[c].of.dimension); code++)
@@ -165,7 +165,7 @@ static rql_status map_output(const struct uniting *u, struct branch *b, uint32_t
 	struct rql_group_key *part = RQL_NEW(u->g->p->arena, struct rql_group_key);
 	const uint32_t count = all->count ? all->count : 1;
 	if (!part)
-		return rql_join_out_of_memory(u->g);
+		return rql_error_memory(u->g->err, 0, "a plan");
 	*part = (struct rql_group_key){
 		.source = b->outputs[c].source, .key_of_code = map, .key_count = count, .null_key = RQL_NONE};
 	b->outputs[c] =
@@ -188,7 +188,7 @@ static rql_status unite_codes(struct uniting *u, uint32_t c)
 	if (same)
 		return RQL_OK;
 	if (!all)
-		return rql_join_out_of_memory(u->g);
+		return rql_error_memory(u->g->err, 0, "a plan");
 	RQL_TRY(merge_all(u, c, all, maps));
 	for (uint32_t b = 0; b < u->count; b++)
 		RQL_TRY(map_output(u, &u->branches[b], c, all, maps[b]));
@@ -287,7 +287,7 @@ rql_status rql_join_open_union(struct rql_join_graph *first, struct rql_device *
 	if (status == RQL_OK)
 		status = halve_columns(&u);
 	if (status == RQL_OK && !(u.form = RQL_NEW_ARRAY(first->p->arena, struct rql_form_column, u.column_count + 1u)))
-		status = rql_join_out_of_memory(u.g);
+		status = rql_error_memory(u.g->err, 0, "a plan");
 	for (uint32_t c = 0; c < u.column_count && status == RQL_OK; c++)
 		status = unite_column(&u, c);
 	if (status == RQL_OK)

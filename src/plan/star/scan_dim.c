@@ -44,11 +44,6 @@ struct making {
 	struct rql_error *err;
 };
 
-static rql_status out_of_memory(struct making *m)
-{
-	return rql_error_memory(m->err, m->capacity * 12, "a join");
-}
-
 static const char *table_of(const struct making *m)
 {
 	return rql_star_table(m->star, m->number);
@@ -175,7 +170,7 @@ static bool room_for(struct making *m, uint64_t rows)
 static rql_status take_rows(struct making *m, const struct rql_batch *batch)
 {
 	if (!room_for(m, batch->rows))
-		return out_of_memory(m);
+		return rql_error_memory(m->err, 0, "a join");
 	if (!batch->rows)
 		return RQL_OK;
 	int32_t *payloads = m->payloads + m->count;
@@ -236,7 +231,7 @@ static rql_status ask_host(struct making *m, struct rql_rel *rel, uint64_t most,
 	rql_status status = RQL_OK;
 	struct rql_rel *limited = rql_subtree_limit(m->p->arena, rel, most == UINT64_MAX ? most : most + 1);
 	if (!limited)
-		return out_of_memory(m);
+		return rql_error_memory(m->err, 0, "a join");
 	if (!rql_rel_print(&sql, limited, NULL, NULL))
 		status = rql_error_set(m->err, RQL_ERROR_UNSUPPORTED,
 		                       "what is asked of table %s cannot be written as SQL again", table_of(m));
@@ -254,7 +249,7 @@ static rql_status number_groups(struct making *m, const struct rql_batch *values
 	struct rql_arena *arena = m->p->arena;
 	if (m->tree->side && m->distinct) {
 		if (!(*out = RQL_NEW_ARRAY(arena, int32_t, values->rows + 1)))
-			return out_of_memory(m);
+			return rql_error_memory(m->err, 0, "a join");
 		return rql_distinct_add(m->distinct, values->columns, values->rows, *out, m->err);
 	}
 	*out = NULL;
@@ -262,8 +257,8 @@ static rql_status number_groups(struct making *m, const struct rql_batch *values
 	m->values = RQL_NEW_ARRAY(m->arena, struct rql_column, values->column_count);
 	for (uint32_t c = 0; c < values->column_count && m->values; c++)
 		if (!rql_column_copy(m->arena, &values->columns[c], values->rows, &m->values[c]))
-			return out_of_memory(m);
-	return m->values ? RQL_OK : out_of_memory(m);
+			return rql_error_memory(m->err, 0, "a join");
+	return m->values ? RQL_OK : rql_error_memory(m->err, 0, "a join");
 }
 
 struct translating {
@@ -308,7 +303,7 @@ static rql_status put_absent(struct making *m, const struct rql_batch *values)
 	struct rql_column *absent;
 	m->values = RQL_NEW_ARRAY(m->arena, struct rql_column, values->column_count);
 	if (!m->values)
-		return out_of_memory(m);
+		return rql_error_memory(m->err, 0, "a join");
 	RQL_TRY(rql_distinct_columns(m->distinct, m->p->arena, &absent, m->err));
 	for (uint32_t c = 0; c < values->column_count; c++) {
 		const struct rql_column *from = &values->columns[c];
@@ -317,13 +312,13 @@ static rql_status put_absent(struct making *m, const struct rql_batch *values)
 		                         .data = rql_arena_array(m->p->arena, rows + 1, bytes),
 		                         .validity = RQL_NEW_ARRAY(m->p->arena, uint64_t, words)};
 		if (!all.data || !all.validity)
-			return out_of_memory(m);
+			return rql_error_memory(m->err, 0, "a join");
 		memcpy(all.data, from->data, rows * bytes);
 		memcpy((char *)all.data + rows * bytes, absent[c].data, bytes);
 		memcpy(all.validity, from->validity, words * sizeof(uint64_t));
 		all.validity[rows / 64] |= (uint64_t)rql_column_valid(&absent[c], 0) << rows % 64;
 		if (!rql_column_copy(m->arena, &all, rows + 1, &m->values[c]))
-			return out_of_memory(m);
+			return rql_error_memory(m->err, 0, "a join");
 	}
 	m->payload_count = m->absent = (uint32_t)rows + 1;
 	m->repeats = true;
@@ -392,13 +387,13 @@ static rql_status take_as_values(struct making *m, struct rql_batch *batch)
 	if (batch->rows > INT32_MAX)
 		return rql_error_set(m->err, RQL_ERROR_UNSUPPORTED, "a dimension has more than 2^31 different rows");
 	if (!(m->values = RQL_NEW_ARRAY(m->arena, struct rql_column, outputs)))
-		return out_of_memory(m);
+		return rql_error_memory(m->err, 0, "a join");
 	for (uint32_t o = 0; o < outputs; o++) {
 		m->values[o] = batch->columns[o + keys];
 		if (m->values[o].validity)
 			continue;
 		if (!(m->values[o].validity = RQL_NEW_ARRAY(m->arena, uint64_t, batch->rows / 64 + 1)))
-			return out_of_memory(m);
+			return rql_error_memory(m->err, 0, "a join");
 		memset(m->values[o].validity, 0xff, (batch->rows / 64 + 1) * sizeof(uint64_t));
 	}
 	m->payload_count = batch->rows ? (uint32_t)batch->rows : 1;
@@ -407,7 +402,7 @@ static rql_status take_as_values(struct making *m, struct rql_batch *batch)
 		return RQL_OK;
 	}
 	if (!room_for(m, batch->rows))
-		return out_of_memory(m);
+		return rql_error_memory(m->err, 0, "a join");
 	rql_keys_of_rows(m->at, batch->columns, batch->rows, pool_of(m), m->keys, m->payloads, &null);
 	m->null_key |= null;
 	m->count = batch->rows;
@@ -419,7 +414,7 @@ static rql_status make_distinct(struct making *m)
 	const struct rql_expr_list *outputs = &m->tree->outputs;
 	struct rql_type *types = RQL_NEW_ARRAY(m->arena, struct rql_type, outputs->count);
 	if (!types)
-		return out_of_memory(m);
+		return rql_error_memory(m->err, 0, "a join");
 	for (uint32_t o = 0; o < outputs->count; o++)
 		types[o] = outputs->items[o]->type;
 	RQL_TRY(rql_distinct_new(types, outputs->count, &m->distinct, m->err));
@@ -507,14 +502,14 @@ static rql_status take_nulls(struct making *m, struct rql_arena *arena)
 	uint32_t keys = m->tree->key2 ? 2 : 1, count = keys + m->tree->outputs.count;
 	struct rql_type *types = RQL_NEW_ARRAY(arena, struct rql_type, count);
 	if (!types)
-		return out_of_memory(m);
+		return rql_error_memory(m->err, 0, "a join");
 	for (uint32_t i = 0; i < count; i++)
 		types[i] = i >= keys ? m->tree->outputs.items[i - keys]->type : i ? m->tree->key2->type : m->tree->key->type;
 	struct rql_batch *batch = rql_batch_new(count, types, 1);
 	bool ok = batch != NULL;
 	for (uint32_t i = 0; i < count && ok; i++)
 		ok = rql_batch_set_null(batch, i, 0);
-	rql_status status = ok ? take_rows(m, batch) : out_of_memory(m);
+	rql_status status = ok ? take_rows(m, batch) : rql_error_memory(m->err, 0, "a join");
 	rql_batch_release(batch);
 	return status;
 }
@@ -523,7 +518,7 @@ static rql_status ask_nulls(struct making *m, struct rql_arena *arena, uint64_t 
 {
 	struct rql_rel *row = absent_row(arena, m->tree->side->rel);
 	struct rql_rel *rel = row ? rql_subtree_rel(arena, m->star, m->number, row, false) : NULL;
-	return rel ? ask_host(m, rel, UINT64_MAX, rows) : out_of_memory(m);
+	return rel ? ask_host(m, rel, UINT64_MAX, rows) : rql_error_memory(m->err, 0, "a join");
 }
 
 /* What the outputs are where the side has no row: the first payload. */
@@ -553,14 +548,14 @@ static rql_status make_marks(struct making *m, struct rql_arena *arena, struct r
 	bool open[] = {[RQL_MARK_OF_KEY] = !null_safe && m->null_key, [RQL_MARK_OF_NULL] = !null_safe && out->rows > 0};
 	out->values = RQL_NEW_ARRAY(arena, struct rql_column, m->tree->outputs.count);
 	if (!out->values)
-		return out_of_memory(m);
+		return rql_error_memory(m->err, 0, "a join");
 	for (uint32_t o = 0; o < m->tree->outputs.count; o++) {
 		const struct rql_expr *e = m->tree->outputs.items[o];
 		bool key = e->index == RQL_MARK_OF_KEY;
 		uint8_t *truth = RQL_NEW_ARRAY(arena, uint8_t, 2);
 		uint64_t *valid = RQL_NEW_ARRAY(arena, uint64_t, 1);
 		if (!truth || !valid)
-			return out_of_memory(m);
+			return rql_error_memory(m->err, 0, "a join");
 		truth[0] = key || of_null;
 		truth[1] = !key && of_null;
 		*valid = open[e->index] ? key : 3;
@@ -598,7 +593,7 @@ static rql_status look_for_twice(struct making *m)
 		return RQL_OK;
 	rel = rql_subtree_rel(m->p->arena, m->star, m->number, NULL, true);
 	if (!rel || !(rel = rql_subtree_limit(m->p->arena, rel, SAMPLE_ROWS)))
-		return out_of_memory(m);
+		return rql_error_memory(m->err, 0, "a join");
 	RQL_TRY(rql_subplan_rows(m->p, rel, !m->tree->side, &batch, &how, m->err));
 	if (!batch)
 		return RQL_OK;
@@ -633,7 +628,7 @@ static rql_status build(struct making *m, bool set, struct rql_map **out)
 	const struct rql_keyed_rows *rows = &m->keyed.map.rows;
 	struct rql_map_part *parts = RQL_NEW_ARRAY(m->p->arena, struct rql_map_part, rows->list_count + 1);
 	if (!parts)
-		return out_of_memory(m);
+		return rql_error_memory(m->err, 0, "a join");
 	parts[0] = (struct rql_map_part){.keys = m->keys, .payloads = set ? NULL : m->payloads, .count = m->count, .once = !set};
 	if (m->lying.count)
 		parts[0] = m->lying;
@@ -740,7 +735,7 @@ static rql_status make_new(struct making *m, struct rql_kept_map **out)
 {
 	struct rql_kept_map *map = rql_kept_map_new();
 	if (!map)
-		return out_of_memory(m);
+		return rql_error_memory(m->err, 0, "a join");
 	m->arena = map->arena;
 	m->kept = map;
 	uint64_t start = rql_now_ns();
@@ -754,10 +749,10 @@ static rql_status make_new(struct making *m, struct rql_kept_map **out)
 	if (status == RQL_ERROR_UNSUPPORTED) {
 		map->refusal = rql_arena_strdup(map->arena, rql_error_message(m->err));
 		rql_error_clear(m->err);
-		status = map->refusal ? RQL_OK : out_of_memory(m);
+		status = map->refusal ? RQL_OK : rql_error_memory(m->err, 0, "a join");
 	}
 	if (status == RQL_OK && !(map->dim.how = rql_arena_strdup(map->arena, how)))
-		status = out_of_memory(m);
+		status = rql_error_memory(m->err, 0, "a join");
 	if (status != RQL_OK) {
 		rql_kept_map_release(map);
 		return status;
@@ -820,7 +815,7 @@ rql_status rql_scan_dim_make(struct rql_planning *p, const struct rql_star *star
 	*twice = false;
 	RQL_TRY(check_transaction(&m));
 	if (!(m.rel = rql_subtree_rel(p->arena, star, subtree, reduced, false)))
-		return out_of_memory(&m);
+		return rql_error_memory(m.err, 0, "a join");
 	bool kept = name_map(&m, &text, &tables);
 	*out = kept ? find_map(&m, &text, &tables) : NULL;
 	bool found = *out != NULL;
@@ -869,7 +864,7 @@ rql_status rql_scan_dim_sample(struct rql_planning *p, const struct rql_star *st
 	if (p->refresh_first)
 		return put_off(&m);
 	struct rql_rel *rel = rql_subtree_rel(p->arena, star, subtree, NULL, true);
-	rql_status status = rel ? ask_host(&m, rel, m.most, &rows) : out_of_memory(&m);
+	rql_status status = rel ? ask_host(&m, rel, m.most, &rows) : rql_error_memory(m.err, 0, "a join");
 	if (status == RQL_OK && m.count)
 		qsort(m.keys, m.count, sizeof *m.keys, compare_keys);
 	for (uint64_t i = 1; status == RQL_OK && i < m.count; i++)

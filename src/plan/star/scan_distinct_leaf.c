@@ -176,11 +176,6 @@ static rql_status choose_parts(struct rql_planning *p, const struct splitting *s
 	return RQL_OK;
 }
 
-static rql_status out_of_memory(struct rql_planning *p)
-{
-	return rql_error_memory(p->err, 0, "a plan");
-}
-
 rql_status rql_leaf_choose_distincts(struct rql_planning *p, const struct rql_rel *rel, bool *found)
 {
 	struct splitting s = {.arena = p->arena,
@@ -190,16 +185,16 @@ rql_status rql_leaf_choose_distincts(struct rql_planning *p, const struct rql_re
 	uint32_t leaves = p->nodes->leaf_count;
 	*found = false;
 	if (!s.part || !s.column)
-		return out_of_memory(p);
+		return rql_error_memory(p->err, 0, "a plan");
 	for (uint32_t i = rel->group_count; i < rel->expr_count; i++)
 		if (!find_part(&s, rel->exprs[i], &s.part[i]))
 			return RQL_OK;
 	for (uint32_t i = 0; i < s.part_count; i++)
 		if (!make_part(&s, i))
-			return out_of_memory(p);
+			return rql_error_memory(p->err, 0, "a plan");
 	struct rql_rel *joined = join_parts(&s);
 	if (!joined)
-		return out_of_memory(p);
+		return rql_error_memory(p->err, 0, "a plan");
 	const struct rql_above *above = p->above;
 	p->above = NULL; /* the parts are joined first */
 	rql_status status = choose_parts(p, &s, found);

@@ -43,11 +43,6 @@ struct trying {
 	struct rql_error *err;
 };
 
-static rql_status out_of_memory(struct trying *t)
-{
-	return rql_error_memory(t->err, 0, "a plan");
-}
-
 /* ---- does the structure hold the table and its columns? ---- */
 
 bool rql_structure_is_of(const struct rql_structure *s, const struct rql_table_ref *ref)
@@ -103,7 +98,7 @@ static rql_status check_columns(struct trying *t)
 {
 	struct column_use *use = RQL_NEW(t->p->arena, struct column_use);
 	if (!use)
-		return out_of_memory(t);
+		return rql_error_memory(t->err, 0, "a plan");
 	use->s = t->s;
 	use->table = t->fact;
 	use_columns(t->block, use);
@@ -284,7 +279,7 @@ static rql_status count_dimension_values(struct trying *t)
 		if (i == t->fact)
 			continue;
 		if (!use)
-			return out_of_memory(t);
+			return rql_error_memory(t->err, 0, "a plan");
 		use->table = i;
 		use_columns(t->block, use);
 		double columns = use->count ? use->count : 1;
@@ -531,7 +526,7 @@ static rql_status make_star(struct trying *t)
 		t->kept = RQL_NEW_ARRAY(t->p->arena, struct rql_kept_map *, t->star->subtree_count);
 		t->reduced = RQL_NEW_ARRAY(t->p->arena, bool, t->star->subtree_count);
 		if (!t->dims || !t->kept || !t->reduced)
-			return out_of_memory(t);
+			return rql_error_memory(t->err, 0, "a plan");
 		rql_status status = make_dims(t, &subtree, &twice);
 		if (status == RQL_OK || !twice || t->star->subtrees[subtree].side)
 			return status;
@@ -588,10 +583,10 @@ static rql_status take_dims(struct trying *t)
 	if (!scan || !(scan->maps = RQL_NEW_ARRAY(arena, struct rql_kept_map *, n)) ||
 	    !(scan->dimensions = RQL_NEW_ARRAY(arena, const char *, n)) ||
 	    !(scan->sources = RQL_NEW_ARRAY(arena, const char *, n)))
-		return out_of_memory(t);
+		return rql_error_memory(t->err, 0, "a plan");
 	for (uint32_t i = 0; i < n; i++)
 		if (!(scan->dimensions[i] = name_tables(t, i)))
-			return out_of_memory(t);
+			return rql_error_memory(t->err, 0, "a plan");
 	scan->table = t->block->tables[t->fact].table;
 	scan->rows = t->s->snapshot->rows;
 	scan->blocks = t->s->snapshot->blocks;
@@ -656,7 +651,7 @@ static rql_status host_selection(struct trying *t, const struct rql_cost *cost, 
 	struct column_use *use = RQL_NEW(t->p->arena, struct column_use);
 	double wanted = rows->limit == UINT64_MAX ? cost->cells : (double)rows->limit + (double)rows->offset;
 	if (!use)
-		return out_of_memory(t);
+		return rql_error_memory(t->err, 0, "a plan");
 	use->table = t->fact;
 	for (uint32_t i = 0; i < t->block->conjunct_count; i++)
 		rql_expr_leaves(t->block->conjuncts[i], note_column, use);
@@ -689,7 +684,7 @@ static rql_status bind_rows(struct trying *t, struct rql_candidate *first, uint6
 	struct rql_sample sample = {0};
 	request.sample = &sample;
 	if (!rql_scan_indexes(t->p, t->s, &request))
-		return out_of_memory(t);
+		return rql_error_memory(t->err, 0, "a plan");
 	const uint32_t number = (uint32_t)(first - t->p->nodes->candidates);
 	RQL_TRY(rql_price_methods(t->p, t->s, &request, leaf, first, t->err));
 	charge_preparation(t, prepared_ns, number);
@@ -721,12 +716,12 @@ static rql_status bind(struct trying *t, struct rql_candidate *first)
 	leaf->host_columns = t->block->column_count;
 	if (!leaf->hidden_key && !rql_wanted_groups(t->p->arena, t->p->above, leaf->slots, leaf->slot_count,
 	                                            &bound.request, &bound.request.wanted, &leaf->scan->wanted))
-		return out_of_memory(t);
+		return rql_error_memory(t->err, 0, "a plan");
 	double prepared_ns = (double)(working_ns() - start_ns);
 	struct rql_sample sample = {0};
 	bound.request.sample = &sample;
 	if (!rql_scan_indexes(t->p, t->s, &bound.request))
-		return out_of_memory(t);
+		return rql_error_memory(t->err, 0, "a plan");
 	const uint32_t number = (uint32_t)(first - t->p->nodes->candidates);
 	RQL_TRY(rql_price_methods(t->p, t->s, &bound.request, leaf, first, t->err));
 	charge_preparation(t, prepared_ns, number);

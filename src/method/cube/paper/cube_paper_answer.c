@@ -4,11 +4,6 @@
 
 #include "method/cube/paper/cube_paper.h"
 
-static rql_status no_memory(struct rql_error *err)
-{
-	return rql_error_memory(err, 0, "the groups of an answer");
-}
-
 /* ---- rows ---- */
 
 /* The device sums stored values without their bases, and keeps minima inverted. */
@@ -50,7 +45,7 @@ static rql_status find_source(const struct rql_paper_structure *s, const struct 
 	const struct rql_cube_digit *digit = &cube->digits[cube->dimensions[dimension].digit];
 	uint32_t *inverse = RQL_NEW_ARRAY(scratch, uint32_t, cube->relation.dimensions[finest].count);
 	if (!inverse)
-		return no_memory(err);
+		return rql_error_memory(err, 0, "the groups of an answer");
 	for (uint32_t v = 0; v < digit->radix; v++)
 		inverse[cube->dimensions[finest].code_of_digit[v]] = v;
 	out->digit_of_code = inverse;
@@ -76,7 +71,7 @@ static rql_status rank_by(const struct rql_paper_prepared *p, const struct rql_p
 	struct rql_cube_pair *pairs = RQL_NEW_ARRAY(scratch, struct rql_cube_pair, groups->found);
 	struct rql_cube_pair *other = RQL_NEW_ARRAY(scratch, struct rql_cube_pair, groups->found);
 	if (!pairs || !other)
-		return no_memory(err);
+		return rql_error_memory(err, 0, "the groups of an answer");
 	for (uint64_t i = 0; i < groups->found; i++) {
 		uint32_t code = rql_paper_group_code(p->bound.cube, s, groups->number[i], source.attribute);
 		code = source.digit_of_code ? source.code_of_digit[source.digit_of_code[code]] : code;
@@ -107,7 +102,7 @@ static rql_status rank_groups(const struct rql_paper_prepared *p, const struct r
 	groups->rank = RQL_NEW_ARRAY(scratch, uint64_t, groups->found); /* zeroed */
 	groups->keys = RQL_NEW_ARRAY(scratch, uint32_t *, key_count);
 	if (!groups->number || !groups->rank || !groups->keys)
-		return no_memory(err);
+		return rql_error_memory(err, 0, "the groups of an answer");
 	for (uint64_t i = 0, n = 0; i < all; i++)
 		if (rows[i * words])
 			groups->number[n++] = i;
@@ -115,7 +110,7 @@ static rql_status rank_groups(const struct rql_paper_prepared *p, const struct r
 	for (uint32_t g = 0; g < key_count; g++) {
 		uint32_t *key = RQL_NEW_ARRAY(scratch, uint32_t, groups->found);
 		if (!key)
-			return no_memory(err);
+			return rql_error_memory(err, 0, "the groups of an answer");
 		RQL_TRY(rank_by(p, s, g, groups, key, scratch, err));
 		groups->keys[g] = key; /* by found group until all are ranked */
 	}
@@ -136,7 +131,7 @@ static rql_status finish(const struct rql_paper_prepared *p, const struct rql_pa
 	uint64_t *merged = RQL_NEW_ARRAY(scratch, uint64_t, groups.distinct * words);
 	struct rql_groups_key *group_keys = RQL_NEW_ARRAY(scratch, struct rql_groups_key, layout.key_count);
 	if (!merged || !group_keys)
-		return no_memory(err);
+		return rql_error_memory(err, 0, "the groups of an answer");
 	for (uint64_t r = 0; r < groups.distinct; r++)
 		memcpy(merged + r * words, layout.row_template, words * sizeof(uint64_t));
 	for (uint64_t i = 0; i < groups.found; i++) {
@@ -147,7 +142,7 @@ static rql_status finish(const struct rql_paper_prepared *p, const struct rql_pa
 	for (uint32_t g = 0; g < layout.key_count; g++) {
 		uint32_t *keys = RQL_NEW_ARRAY(scratch, uint32_t, groups.distinct);
 		if (!keys)
-			return no_memory(err);
+			return rql_error_memory(err, 0, "the groups of an answer");
 		for (uint64_t i = 0; i < groups.found; i++)
 			keys[groups.rank[i]] = groups.keys[g][i];
 		group_keys[g] = (struct rql_groups_key){.keys = keys, .key_count = groups.distinct ? groups.distinct : 1, .stride = 1};
@@ -164,7 +159,7 @@ rql_status rql_paper_finish(const struct rql_paper_prepared *p, const struct rql
 {
 	struct rql_arena *scratch = rql_arena_new();
 	if (!scratch)
-		return no_memory(err);
+		return rql_error_memory(err, 0, "the groups of an answer");
 	rql_status status = finish(p, s, rows, arena, scratch, out, err);
 	rql_arena_free(scratch);
 	return status;

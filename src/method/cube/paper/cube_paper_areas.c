@@ -1,11 +1,6 @@
 /* Query areas (RTCUDB section 4.2): a conjunction over the encoded attributes is a set of intervals of z. */
 #include "method/cube/paper/cube_paper.h"
 
-static rql_status no_memory(struct rql_error *err)
-{
-	return rql_error_memory(err, 0, "the query areas of a cube");
-}
-
 static bool in_set(const uint64_t *set, uint32_t code)
 {
 	return set[code >> 6] >> (code & 63) & 1;
@@ -58,7 +53,7 @@ static rql_status attribute_set(const struct rql_cube *cube, const struct rql_pa
 	uint32_t digit = cube->dimensions[attribute].digit;
 	uint64_t *set = RQL_NEW_ARRAY(arena, uint64_t, words);
 	if (!set)
-		return no_memory(err);
+		return rql_error_memory(err, 0, "the query areas of a cube");
 	for (uint32_t c = 0; c < count; c++)
 		set[c >> 6] |= UINT64_C(1) << (c & 63);
 	const uint64_t *own = box->pass ? box->pass[attribute] : NULL;
@@ -121,7 +116,7 @@ static rql_status prepend(const struct list *in, uint64_t width, const uint64_t 
 		                     "layout to RayQL");
 	*out = (struct list){.at = RQL_NEW_ARRAY(arena, struct rql_paper_interval, most ? most : 1)};
 	if (!out->at)
-		return no_memory(err);
+		return rql_error_memory(err, 0, "the query areas of a cube");
 	uint32_t size = ((count - 1) >> shift) + 1;
 	for (uint32_t v = 0; v < size; v++)
 		for (uint64_t i = 0; i < in->count && passes_at(set, v, shift, count); i++)
@@ -158,7 +153,7 @@ static rql_status box_areas(const struct rql_cube *cube, const struct rql_paper_
 	if (out->at == &unit) {
 		out->at = RQL_NEW(scratch, struct rql_paper_interval);
 		if (!out->at)
-			return no_memory(err);
+			return rql_error_memory(err, 0, "the query areas of a cube");
 		*out->at = unit;
 	}
 	return RQL_OK;
@@ -174,7 +169,9 @@ rql_status rql_paper_make_areas(const struct rql_cube *cube, const struct rql_pa
 	areas.sets = RQL_NEW_ARRAY(arena, uint64_t *, (uint64_t)areas.box_count * areas.test_count);
 	areas.set_words = RQL_NEW_ARRAY(arena, uint32_t, areas.test_count);
 	struct list *boxes = scratch ? RQL_NEW_ARRAY(scratch, struct list, areas.box_count) : NULL;
-	rql_status status = areas.sets && areas.set_words && boxes ? RQL_OK : no_memory(err);
+	rql_status status = areas.sets && areas.set_words && boxes
+	                        ? RQL_OK
+	                        : rql_error_memory(err, 0, "the query areas of a cube");
 	for (uint32_t t = 0; t < areas.test_count && status == RQL_OK; t++)
 		areas.set_words[t] = (cube->relation.dimensions[tests[t]].count + 63) / 64;
 	for (uint32_t b = 0; b < areas.box_count && status == RQL_OK; b++) {
@@ -188,7 +185,7 @@ rql_status rql_paper_make_areas(const struct rql_cube *cube, const struct rql_pa
 		                       (unsigned long long)areas.count);
 	if (status == RQL_OK) {
 		areas.intervals = RQL_NEW_ARRAY(arena, struct rql_paper_interval, areas.count);
-		status = areas.intervals ? RQL_OK : no_memory(err);
+		status = areas.intervals ? RQL_OK : rql_error_memory(err, 0, "the query areas of a cube");
 	}
 	uint64_t at = 0;
 	for (uint32_t b = 0; b < areas.box_count && status == RQL_OK; b++)
