@@ -15,6 +15,7 @@
 
 #include <string.h>
 
+#include "column/value/value.h"
 #include "device/work.h"
 
 /* Memory from `offset` bytes into a buffer on: offset is a multiple of the items' width. buffer NULL: not given. */
@@ -46,10 +47,7 @@ static inline uint64_t rql_key_of_f64(double value)
 }
 static inline double rql_f64_of_key(uint64_t key)
 {
-	uint64_t bits = key >> 63 ? key & ~(UINT64_C(1) << 63) : ~key;
-	double value;
-	memcpy(&value, &bits, sizeof(value));
-	return value;
+	return rql_real_at(key);
 }
 
 /* ---- prefix sum ---- */

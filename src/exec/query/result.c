@@ -22,64 +22,65 @@ struct rql_columns *rql_columns_room(uint32_t count)
 	return c;
 }
 
-static bool set_count(struct rql_columns *c, uint32_t count)
+/* Where names and types come from: a result, a statement, or two arrays. */
+struct source {
+	const struct rql_host_result *result;
+	const struct rql_host_stmt *stmt;
+	const char *const *names;
+	const struct rql_type *types;
+};
+
+static bool fill(struct rql_columns *c, uint32_t count, struct source of)
 {
 	c->names = RQL_NEW_ARRAY(c->arena, const char *, count);
 	c->types = RQL_NEW_ARRAY(c->arena, struct rql_type, count);
 	c->type_texts = RQL_NEW_ARRAY(c->arena, const char *, count);
-	c->count = c->names && c->types && c->type_texts ? count : 0;
-	return c->count == count;
+	if (!c->names || !c->types || !c->type_texts)
+		return false;
+	c->count = count;
+	for (uint32_t i = 0; i < count; i++) {
+		const char *name = of.result ? rql_host_result_name(of.result, i)
+		                   : of.stmt ? rql_host_stmt_column_name(of.stmt, i)
+		                             : of.names[i];
+		struct rql_type type = of.result ? rql_host_result_type(of.result, i)
+		                       : of.stmt ? rql_host_stmt_column_type(of.stmt, i)
+		                                 : of.types[i];
+		c->names[i] = rql_arena_strdup(c->arena, name);
+		c->types[i] = rql_type_copy(c->arena, type);
+		c->type_texts[i] = rql_type_text(c->arena, type);
+		if (!c->names[i] || c->types[i].id != type.id || !c->type_texts[i])
+			return false;
+	}
+	return true;
 }
 
-static bool set_column(struct rql_columns *c, uint32_t i, const char *name, struct rql_type type)
+static struct rql_columns *make(uint32_t count, struct source of)
 {
-	c->names[i] = rql_arena_strdup(c->arena, name);
-	c->types[i] = rql_type_copy(c->arena, type);
-	c->type_texts[i] = rql_type_text(c->arena, type);
-	return c->names[i] && c->types[i].id == type.id && c->type_texts[i];
+	struct rql_columns *c = rql_columns_room(count);
+	if (c && fill(c, count, of))
+		return c;
+	rql_columns_release(c);
+	return NULL;
 }
 
 struct rql_columns *rql_columns_make(uint32_t count, const char *const *names, const struct rql_type *types)
 {
-	struct rql_columns *c = rql_columns_room(count);
-	bool made = c && set_count(c, count);
-	for (uint32_t i = 0; made && i < count; i++)
-		made = set_column(c, i, names[i], types[i]);
-	if (made)
-		return c;
-	rql_columns_release(c);
-	return NULL;
+	return make(count, (struct source){.names = names, .types = types});
 }
 
 struct rql_columns *rql_columns_of_stmt(const struct rql_host_stmt *stmt)
 {
-	uint32_t count = rql_host_stmt_columns(stmt);
-	struct rql_columns *c = rql_columns_room(count);
-	bool made = c && set_count(c, count);
-	for (uint32_t i = 0; made && i < count; i++)
-		made = set_column(c, i, rql_host_stmt_column_name(stmt, i), rql_host_stmt_column_type(stmt, i));
-	if (made)
-		return c;
-	rql_columns_release(c);
-	return NULL;
+	return make(rql_host_stmt_columns(stmt), (struct source){.stmt = stmt});
 }
 
 bool rql_columns_fill(struct rql_columns *columns, const struct rql_host_result *res)
 {
-	uint32_t count = rql_host_result_columns(res);
-	bool made = set_count(columns, count);
-	for (uint32_t i = 0; made && i < count; i++)
-		made = set_column(columns, i, rql_host_result_name(res, i), rql_host_result_type(res, i));
-	return made;
+	return fill(columns, rql_host_result_columns(res), (struct source){.result = res});
 }
 
 struct rql_columns *rql_columns_of_result(const struct rql_host_result *res)
 {
-	struct rql_columns *c = rql_columns_room(rql_host_result_columns(res));
-	if (c && rql_columns_fill(c, res))
-		return c;
-	rql_columns_release(c);
-	return NULL;
+	return make(rql_host_result_columns(res), (struct source){.result = res});
 }
 
 struct rql_columns *rql_columns_retain(struct rql_columns *columns)

@@ -4,18 +4,10 @@
 // A value is a u64vec2; kinds of one word leave y 0. Extremes are unsigned keys: those of nothing all ones, or 0.
 #ifndef RQL_STATE_GLSL
 #define RQL_STATE_GLSL
+#include "primitive/shaders/ordered.glsl"
 
 // What other invocations of the dispatch write.
 layout(buffer_reference, scalar, buffer_reference_align = 8) coherent buffer StateWord { uint64_t v; };
-
-// The bits of a double as an integer that orders as SQL does: NaN above all, -0.0 beside 0.0.
-uint64_t rql_state_real_key(uint64_t bits)
-{
-	uint64_t magnitude = bits & 0x7ffffffffffffffful;
-	if (magnitude > 0x7ff0000000000000ul)
-		return 0xfff8000000000000ul;
-	return (bits >> 63) != 0ul ? ~bits : bits | 0x8000000000000000ul;
-}
 
 #if STATE_REAL
 uint64_t rql_state_add_reals(uint64_t a, uint64_t b)

@@ -1,6 +1,8 @@
 /* Values as keys. */
 #include "method/index/index_key.h"
 
+#include "primitive/primitive.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -8,11 +10,7 @@
 
 int64_t rql_index_of_real(double value)
 {
-	int64_t bits;
-	value = value == 0 ? 0 : isnan(value) ? NAN : value;
-	memcpy(&bits, &value, sizeof(bits));
-	bits = isnan(value) ? bits & INT64_MAX : bits;
-	return bits ^ (bits >> 63 & INT64_MAX);
+	return rql_i64_of_key(rql_key_of_f64(value + 0.0)); /* -0.0 */
 }
 
 rql_int128 rql_index_of_place(rql_int128 place, bool least)

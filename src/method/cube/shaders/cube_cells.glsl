@@ -158,7 +158,7 @@ u64vec2 cube_cell(rql_cube_slot_entry s, uint64_t cell)
 		return u64vec2(rql_state_identity(s.kind), 0ul);
 	uint64_t field = cube_field(s.values, cell);
 	bool real = s.kind == RQL_CUBE_MIN_REAL || s.kind == RQL_CUBE_MAX_REAL;
-	return u64vec2(real ? rql_state_real_key(field) : field, 0ul);
+	return u64vec2(real ? rql_key_of_real(field) : field, 0ul);
 }
 
 // As cube_cell, of several cells at once.
@@ -174,7 +174,7 @@ void cube_cells(rql_cube_slot_entry s, uint64_t cell[CUBE_ROUND], out u64vec2 va
 	bool real = s.kind == RQL_CUBE_MIN_REAL || s.kind == RQL_CUBE_MAX_REAL;
 	uint64_t base = s.kind <= RQL_CUBE_SUM ? s.values.base_low : 0ul;
 	[[unroll]] for (uint k = 0u; k < CUBE_ROUND; k++)
-		value[k] = u64vec2(real ? rql_state_real_key(field[k]) : field[k] + base, 0ul);
+		value[k] = u64vec2(real ? rql_key_of_real(field[k]) : field[k] + base, 0ul);
 	if ((s.flags & RQL_CUBE_SLOT_VALID) == 0u)
 		return;
 	cube_fields(s.valid, cell, field);

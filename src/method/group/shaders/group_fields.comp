@@ -13,7 +13,6 @@
 layout(local_size_x_id = 0) in;
 layout(push_constant, scalar) uniform rql_push { rql_group_field_args args; };
 
-const uint64_t NAN_BITS = 0x7ff8000000000000ul;
 
 uint64_t key_at(uint group)
 {
@@ -63,16 +62,11 @@ uint64_t half_at(uint group, uint64_t count)
 	return (args.kind & 0xffu) == RQL_GROUP_FIELD_UPPER ? rql_upper_half(sum) : rql_lower_half(sum);
 }
 
-uint64_t real_field(uint64_t bits)
-{
-	return bits == ~0ul ? ~NAN_BITS : ~bits;
-}
-
 uint64_t average_at(uint group, uint64_t count)
 {
 	uint bits = (args.kind & RQL_GROUP_FIELD_NARROW) != 0u ? 53u : 64u;
 	uint64_t power = (args.kind & RQL_GROUP_FIELD_OF_TWO) != 0u ? 1ul : args.power; // halves are of BIGINTs
-	return real_field(rql_average(whole_at(group, count), count, power, bits));
+	return rql_field_of_real(rql_average(whole_at(group, count), count, power, bits));
 }
 
 uint64_t field_at(uint group)
@@ -97,8 +91,8 @@ uint64_t field_at(uint group)
 	if (kind == RQL_GROUP_FIELD_VALUE)
 		return word + args.before - args.less;
 	if (kind == RQL_GROUP_FIELD_REAL_AVERAGE)
-		return real_field(rql_real_average(word, count));
-	return real_field(kind == RQL_GROUP_FIELD_REAL_EXTREME ? rql_bits_of(word, RQL_WORD_F64) : word);
+		return rql_field_of_real(rql_real_average(word, count));
+	return rql_field_of_real(kind == RQL_GROUP_FIELD_REAL_EXTREME ? rql_bits_of(word, RQL_WORD_F64) : word);
 }
 
 void main()

@@ -4,27 +4,18 @@
 #extension GL_GOOGLE_include_directive : require
 #include "device/kernel.glsl"
 #include "method/index/index_kernels.h"
+#include "primitive/shaders/ordered.glsl"
 #include "primitive/shaders/words.glsl"
 layout(local_size_x_id = 0) in;
 layout(push_constant, scalar) uniform Args { rql_index_probes_args args; };
 layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer rql_digit_at { rql_index_digit_args value; };
 
-// The integer of a real (rql_index_of_real) whose field this is: -0 is 0, and every NaN the same one.
-uint64_t of_real(uint64_t field)
-{
-	uint64_t bits = ~field, size = bits & 0x7ffffffffffffffful;
-	if (size > 0x7ff0000000000000ul)
-		return 0x7ff8000000000000ul;
-	if (size == 0ul)
-		return 0ul;
-	return (bits >> 63) != 0ul ? bits ^ 0x7ffffffffffffffful : bits;
-}
-
 // False: the segment has no such value.
 bool find_digit(rql_index_digit_args d, uint64_t field, out uint64_t digit)
 {
 	uint64_t code = d.span == 0ul ? field - 1ul : (field - 1ul) / d.stride % d.span;
-	uint64_t distance = (d.kind == RQL_INDEX_DIGIT_REAL ? of_real(field) : code) + d.add;
+	bool real = d.kind == RQL_INDEX_DIGIT_REAL; // as rql_index_of_real has it
+	uint64_t distance = (real ? rql_key_of_equal_real(~field) ^ RQL_SIGN : code) + d.add;
 	uint place = 1u;
 	if (d.places != 0ul) {
 		place = RQL_U32(d.places, code);

@@ -3,17 +3,7 @@
 #extension GL_GOOGLE_include_directive : require
 #include "device/kernel.glsl"
 #include "method/materialise/shaders/top.glsl"
-
-// rql_real_place of column/value/value.h, of a field.
-uint64_t place_of(uint64_t field)
-{
-	uint64_t bits = ~field;
-	if ((bits & 0x7ffffffffffffffful) > 0x7ff0000000000000ul)
-		return ~0ul;
-	if (bits == 0x8000000000000000ul)
-		bits = 0ul;
-	return bits >> 63 != 0ul ? ~bits : bits | 0x8000000000000000ul;
-}
+#include "primitive/shaders/ordered.glsl"
 
 void main()
 {
@@ -26,7 +16,7 @@ void main()
 	if (f == args.null_field)
 		f = 0ul;
 	if ((args.flags & RQL_TOP_REAL) != 0u && f != 0ul)
-		f = place_of(f);
+		f = rql_key_of_equal_real(~f);
 	if ((args.flags & RQL_TOP_DESCENDING) != 0u)
 		f = first ? 0ul - f : ~f;
 	else

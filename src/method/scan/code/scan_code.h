@@ -4,6 +4,7 @@
 
 #include "device/spirv.h"
 #include "method/scan/gpu/scan_compute.h"
+#include "primitive/primitive.h"
 
 /* Instructions, short: CALL(c, "scan_valid", RQL_SPIRV_BOOL, ids ...), OP2(c, AND, U32, a, b), U32(c, 7). */
 #define CALL(c, function, type, ...)                                                                                   \
@@ -41,9 +42,8 @@ bool rql_scan_code_fits32(struct rql_bounds bounds);
 bool rql_scan_code_has32(const struct rql_scan_value *v); /* its id has 32 bits, signed */
 /* Both are true; 0: always. */
 uint32_t rql_scan_code_both(struct rql_scan_coder *c, uint32_t a, uint32_t b);
-/* A real's bits as an integer that orders as SQL does, unsigned: of an id, and of a constant. */
+/* A real's bits as an integer that orders as SQL does, unsigned: rql_key_of_f64, with -0.0 equal to 0.0. */
 uint32_t rql_scan_code_real_key(struct rql_scan_coder *c, uint32_t real);
-uint64_t rql_scan_code_key_of_real(double real);
 /* The number, u64, that parts make together, of which there are `numbers`. */
 uint32_t rql_scan_code_number_of(struct rql_scan_coder *c, const struct rql_scan_part *parts, uint32_t count,
                                  uint64_t numbers);

@@ -256,7 +256,7 @@ uint32_t rql_scan_code_in_list(struct rql_scan_steps *st, const struct rql_step 
 		return found;
 	}
 	for (uint32_t i = 0; i < s->count; i++)
-		keys[i] = real ? rql_scan_code_key_of_real(list[i].real) : (uint64_t)list[i].integer ^ UINT64_C(1) << 63;
+		keys[i] = real ? rql_key_of_f64(list[i].real + 0.0) : rql_key_of_i64((int64_t)list[i].integer);
 	uint32_t table = rql_scan_code_param(c, rql_scan_blob_put(&c->plan->blob, keys, s->count * sizeof(*keys)), true);
 	uint32_t count = OP1(c, U_CONVERT, U32, rql_scan_code_param(c, s->count, false));
 	uint32_t key = real ? rql_scan_code_real_key(c, a.id)

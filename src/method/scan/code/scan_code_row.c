@@ -373,11 +373,6 @@ uint32_t rql_scan_code_real_key(struct rql_scan_coder *c, uint32_t real)
 	return CALL(c, "scan_real_key", RQL_SPIRV_U64, OP1(c, BITCAST, U64, real));
 }
 
-uint64_t rql_scan_code_key_of_real(double real)
-{
-	return real != real ? UINT64_C(0xfff8000000000000) : rql_real_place(real); /* the shaders' NaN */
-}
-
 /* low <= id <= high, signed. */
 static uint32_t within(struct rql_scan_coder *c, uint32_t id, rql_int128 low, rql_int128 high)
 {
@@ -417,8 +412,8 @@ static uint32_t late_column(struct rql_scan_coder *c, const struct rql_scan_step
 	}
 	if (f->kind == RQL_FILTER_REAL_RANGE) {
 		uint32_t key = rql_scan_code_real_key(c, v.id);
-		uint32_t least = rql_scan_code_param(c, rql_scan_code_key_of_real(f->real_least), false);
-		uint32_t greatest = rql_scan_code_param(c, rql_scan_code_key_of_real(f->real_greatest), false);
+		uint32_t least = rql_scan_code_param(c, rql_key_of_f64(f->real_least + 0.0), false);
+		uint32_t greatest = rql_scan_code_param(c, rql_key_of_f64(f->real_greatest + 0.0), false);
 		pass = OP2(c, LOGICAL_AND, BOOL, OP2(c, U_LESS_EQUAL, BOOL, least, key),
 		           OP2(c, U_LESS_EQUAL, BOOL, key, greatest));
 	} else if (f->kind == RQL_FILTER_INTEGER_RANGE) {
@@ -496,19 +491,10 @@ static uint32_t key_of_value(struct rql_scan_coder *c, const struct rql_scan_par
 /* rql_real_code of a double; `same`: the one that stands for all that equal it. */
 static struct rql_scan_value code_of_real(struct rql_scan_coder *c, struct rql_scan_value v, bool same)
 {
-	const uint64_t sign = UINT64_C(1) << 63, infinite = UINT64_C(0x7ff0000000000000);
 	v = rql_scan_code_convert(c, v, RQL_LANE_F64);
-	uint32_t bits = OP1(c, BITCAST, U64, v.id), nan_code = rql_spirv_u64(&c->m, RQL_REAL_CODE_NAN);
-	if (same)
-		bits = rql_spirv_select(&c->m, RQL_SPIRV_U64, OP2(c, EQUAL, BOOL, bits, rql_spirv_u64(&c->m, sign)),
-		                        rql_spirv_u64(&c->m, 0), bits);
-	uint32_t negative = OP2(c, SHIFT_RIGHT, U64, bits, rql_spirv_u64(&c->m, 63));
-	uint32_t turned = OP2(c, OR, U64, OP2(c, SUB, U64, rql_spirv_u64(&c->m, 0), negative), rql_spirv_u64(&c->m, sign));
-	uint32_t code = OP2(c, SUB, U64, OP2(c, XOR, U64, bits, turned), rql_spirv_u64(&c->m, RQL_REAL_CODE_PLACE));
-	uint32_t size = OP2(c, AND, U64, bits, rql_spirv_u64(&c->m, ~sign));
-	uint32_t nan = OP2(c, U_LESS, BOOL, rql_spirv_u64(&c->m, infinite), size);
-	code = rql_spirv_select(&c->m, RQL_SPIRV_U64, nan, same ? nan_code : OP2(c, ADD, U64, negative, nan_code), code);
-	return (struct rql_scan_value){.id = code, .valid = v.valid, .kind = RQL_LANE_I64};
+	uint32_t bits = OP1(c, BITCAST, U64, v.id), one = rql_spirv_bool(&c->m, same);
+	return (struct rql_scan_value){
+		.id = CALL(c, "scan_real_code", RQL_SPIRV_U64, bits, one), .valid = v.valid, .kind = RQL_LANE_I64};
 }
 
 /* The part's key code. */

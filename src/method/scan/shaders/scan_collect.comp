@@ -21,11 +21,7 @@ layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer Wan
 layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer GroupTest { rql_scan_group_test v; };
 layout(buffer_reference, scalar, buffer_reference_align = 8) readonly buffer Column { rql_scan_group_column v; };
 
-#define SIGN 0x8000000000000000ul
-#define ZERO_KEY SIGN                       // of 0.0
-#define MINUS_ZERO_KEY 0x7ffffffffffffffful // of -0.0, which is equal
-#define NAN_KEY 0xfff8000000000000ul
-#define NAN_BITS 0x7ff8000000000000ul
+#define MINUS_ZERO_KEY 0x7ffffffffffffffful // of -0.0, which is equal to 0.0
 shared uint64_t passed_rows[gl_WorkGroupSize.x];
 
 // A word of a row, of all its arrays.
@@ -77,12 +73,10 @@ void reset_row(uint64_t at)
 uint64_t key_of(uint kind, uint64_t word)
 {
 	if (kind == RQL_SCAN_KEY_INTEGER)
-		return word ^ SIGN;
-	if (kind == RQL_SCAN_KEY_REAL) {
-		bool nan = (word & ~SIGN) > 0x7ff0000000000000ul;
-		word = nan ? NAN_KEY : (word & SIGN) != 0ul ? ~word : word | SIGN;
-	}
-	return kind != RQL_SCAN_KEY_EXTREME && word == MINUS_ZERO_KEY ? ZERO_KEY : word;
+		return word ^ RQL_SIGN;
+	if (kind == RQL_SCAN_KEY_REAL)
+		return rql_key_of_equal_real(word);
+	return kind != RQL_SCAN_KEY_EXTREME && word == MINUS_ZERO_KEY ? RQL_SIGN : word;
 }
 
 bool is_wanted(uint64_t at)
@@ -136,7 +130,7 @@ u64vec2 sum_of(uint64_t at, uint word, bool wide)
 	if (wide)
 		return wide_of(at, word);
 	uint64_t low = word_of(at, word);
-	return u64vec2(low, (low & SIGN) != 0ul ? ~0ul : 0ul);
+	return u64vec2(low, (low & RQL_SIGN) != 0ul ? ~0ul : 0ul);
 }
 
 // A half of a sum, or of sums of both halves: what the lower ones have beyond their bits is carried.
@@ -174,10 +168,10 @@ uint64_t field_of(rql_scan_group_column c, u64vec2 number, uint64_t at)
 	if (c.kind == RQL_SCAN_KEY_INTEGER)
 		return word - c.less;
 	if (c.kind == RQL_SCAN_KEY_EXTREME)
-		return (word ^ SIGN) - c.less;
+		return (word ^ RQL_SIGN) - c.less;
 	if (c.kind == RQL_SCAN_KEY_REAL_EXTREME)
-		word = (word & SIGN) != 0ul ? word & ~SIGN : ~word;
-	return word == SCAN_ONES ? ~NAN_BITS : ~word;
+		word = rql_real_of_key(word);
+	return rql_field_of_real(word);
 }
 
 void put_fields(uint64_t entry, u64vec2 number, uint64_t at)

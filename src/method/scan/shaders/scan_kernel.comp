@@ -525,7 +525,7 @@ void scan_take_row(const uint64_t item, const uint row, const bool live)
 	uvec4 head = scan_ref_head(ref);
 	uint width = scan_width(head);
 	uint64_t value = scan_integer(ref, head, row) + scan_offset(ref, head, width, row);
-	value += scan_real_key(scan_widened(map)) + scan_extreme_key(map);
+	value += scan_real_key(scan_widened(map)) + scan_extreme_key(map) + scan_real_code(map, live);
 	uint code = scan_code(head, width, row) + scan_translated(ref, head, width, row);
 	code += scan_probe(map, map, width, value, live) + scan_payload(map, row, row, 1u);
 	value += scan_u64_at(map, code, live) + uint64_t(scan_u32_at(map, code, live));

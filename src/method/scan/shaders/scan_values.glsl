@@ -15,12 +15,18 @@ uint64_t scan_widened(const uint64_t bits)
 // Of a row's extremes: -0.0 is below 0.0, so that the host is shown the one that there is.
 uint64_t scan_extreme_key(const uint64_t bits)
 {
-	return rql_state_real_key(bits);
+	return rql_key_of_real(bits);
 }
 // The same, but that -0.0 is 0.0.
 uint64_t scan_real_key(const uint64_t bits)
 {
-	return rql_state_real_key((bits & 0x7ffffffffffffffful) == 0ul ? 0ul : bits);
+	return rql_key_of_equal_real(bits);
+}
+// rql_real_code of column/value/value.h; `same`: the one that stands for all that equal it.
+uint64_t scan_real_code(const uint64_t bits, const bool same)
+{
+	uint64_t key = same ? rql_key_of_equal_real(bits) : rql_key_of_real(bits);
+	return key == RQL_KEY_NAN ? 0xffe0000000000002ul + (same ? 0ul : bits >> 63) : key - 0xffffffffffffful;
 }
 
 // Join maps. Over a dense range: payload + 1 of key number `at`, in `width` bytes; 0: none, and number `span` has none.
