@@ -6,7 +6,7 @@
 
 static bool bit(const uint64_t *bits, uint64_t row)
 {
-	return bits && (bits[row / 64] >> row % 64 & 1);
+	return bits && rql_bit(bits, row);
 }
 
 /* The end of the rows from `from` on that have their DEFAULTs in the same columns. */

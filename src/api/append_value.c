@@ -51,7 +51,7 @@ rql_status rql_append_room(rayql_appender *app, uint64_t rows, struct rql_error 
 static void clear_bit(uint64_t *bits, uint64_t row)
 {
 	if (bits)
-		bits[row / 64] &= ~(UINT64_C(1) << row % 64);
+		rql_bit_clear(bits, row);
 }
 
 void rql_append_drop_row(rayql_appender *app)
@@ -244,7 +244,7 @@ static rql_status put(rayql_appender *app, struct rql_column *column, const stru
 		memcpy(copy, value->string.data, value->string.length);
 		stored.string.data = copy;
 	}
-	column->validity[app->rows / 64] |= UINT64_C(1) << app->rows % 64;
+	rql_bit_set(column->validity, app->rows);
 	stored.is_null = false;
 	rql_column_put(column, app->rows, &stored);
 	return RQL_OK;
@@ -298,7 +298,7 @@ rql_status rql_append_default(rayql_appender *app)
 	struct rql_append_column *column = &app->columns[app->at];
 	if (!column->defaults && !grow_bits(&column->defaults, 0, app->room))
 		return rql_error_memory(&app->row, app->room / 8, "an appender's defaults");
-	column->defaults[app->rows / 64] |= UINT64_C(1) << app->rows % 64;
+	rql_bit_set(column->defaults, app->rows);
 	app->any_default = true;
 	app->at++;
 	return RQL_OK;

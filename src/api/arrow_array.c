@@ -72,19 +72,6 @@ static void *buffer(uint64_t bytes)
 	return aligned_alloc(64, (bytes + 63) / 64 * 64 + 64);
 }
 
-/* Ors rows bits into zeroed words from bit `at` on; from NULL: ones. */
-static void put_bits(uint64_t *to, uint64_t at, const uint64_t *from, uint64_t rows)
-{
-	for (uint64_t done = 0; done < rows; done += 64) {
-		uint64_t left = rows - done, bits = from ? from[done / 64] : UINT64_MAX, place = at + done;
-		if (left < 64)
-			bits &= (UINT64_C(1) << left) - 1;
-		to[place / 64] |= bits << place % 64;
-		if (place % 64)
-			to[place / 64 + 1] |= bits >> (64 - place % 64);
-	}
-}
-
 /* NULL where no batch has a NULL. *ok false: out of memory. */
 static uint64_t *validity_of(struct rql_batch *const *batches, uint64_t count, uint32_t c, uint64_t rows,
                              int64_t *null_count, bool *ok)
@@ -101,7 +88,7 @@ static uint64_t *validity_of(struct rql_batch *const *batches, uint64_t count, u
 		return NULL;
 	memset(bits, 0, words * sizeof *bits);
 	for (uint64_t i = 0; i < count; at += batches[i++]->rows)
-		put_bits(bits, at, batches[i]->columns[c].validity, batches[i]->rows);
+		rql_bits_copy(bits, at, batches[i]->columns[c].validity, 0, batches[i]->rows);
 	for (uint64_t w = 0; w < words; w++)
 		set += (uint64_t)__builtin_popcountll(bits[w]);
 	*null_count = (int64_t)(rows - set);

@@ -48,7 +48,7 @@ bool rql_batch_set_null(struct rql_batch *batch, uint32_t column, uint64_t row)
 			return false;
 		memset(col->validity, 0xff, words * sizeof(uint64_t));
 	}
-	col->validity[row >> 6] &= ~(UINT64_C(1) << (row & 63));
+	rql_bit_clear(col->validity, row);
 	return true;
 }
 

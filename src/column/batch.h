@@ -4,6 +4,7 @@
 #define RQL_COLUMN_BATCH_H
 
 #include "column/value/type.h"
+#include "util/bits.h"
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -57,7 +58,7 @@ struct rql_column {
 
 static inline bool rql_column_valid(const struct rql_column *column, uint64_t row)
 {
-	return !column->validity || (column->validity[row >> 6] >> (row & 63) & 1);
+	return rql_bit_valid(column->validity, row);
 }
 
 /* A copy whose data, strings and type lie in arena. false: out of memory. */

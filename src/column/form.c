@@ -58,8 +58,7 @@ static rql_status with_null(struct rql_store_state *state, const struct rql_dime
 	*copy = *from;
 	if (bytes)
 		memcpy(data, from->values.data, bytes);
-	for (uint32_t i = 0; i < from->count; i++)
-		validity[i / 64] |= UINT64_C(1) << i % 64;
+	rql_bits_fill(validity, from->count);
 	copy->values.data = data;
 	copy->values.validity = validity;
 	copy->count++;

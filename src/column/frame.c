@@ -296,7 +296,7 @@ static rql_status make_validity(struct rql_frame_file *file, struct rql_dimensio
 		return rql_frame_corrupt(file, "a dictionary's NULL is missing");
 	RQL_TRY(RQL_MEM_ARRAY(file->mem, dimension->values.validity, words, file->err));
 	memset(dimension->values.validity, 0xff, words * 8);
-	dimension->values.validity[(dimension->count - 1) >> 6] &= ~(UINT64_C(1) << ((dimension->count - 1) & 63));
+	rql_bit_clear(dimension->values.validity, dimension->count - 1);
 	return RQL_OK;
 }
 

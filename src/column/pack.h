@@ -5,6 +5,7 @@
 #define RQL_COLUMN_PACK_H
 
 #include "column/value/value.h"
+#include "util/bits.h"
 
 /* count values of `bits` (0..57) each, value i at bit i * bits, plus `base`. 7 or more readable bytes follow the last
  * value's, so that 8-byte loads never leave the allocation (RQL_PACKED_SLACK). bits == 0: every value is base. bits 64
@@ -18,11 +19,6 @@ struct rql_packed {
 };
 
 #define RQL_PACKED_MAX_BITS 57u /* one unaligned 8-byte load holds a field at any bit offset of its first byte */
-
-static inline uint64_t rql_bit_mask(uint32_t bits)
-{
-	return bits >= 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
-}
 
 #define RQL_PACKED_NARROW 25u /* widest field that a 32-bit lane takes at any shift */
 

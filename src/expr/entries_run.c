@@ -101,7 +101,7 @@ static void lengths(struct worker *w, const struct rql_entry *e, const uint64_t 
 	both_valid(v->valid, mask, text, NULL, w->words);
 	if (e->op == RQL_ENTRY_OP_BYTES) {
 		for (uint32_t i = 0; i < w->count; i++)
-			v->integers[i] = v->valid[i >> 6] >> (i & 63) & 1 ? text->strings[i].length : 0;
+			v->integers[i] = rql_bit(v->valid, i) ? text->strings[i].length : 0;
 		return;
 	}
 	EACH(v->valid, w->words, i) {
@@ -162,7 +162,7 @@ static bool reserve(struct vector *v, size_t bytes)
 static void mark_unknown(struct worker *w, struct vector *v, uint32_t i)
 {
 	w->job->run->unknown[(w->first + i) >> 6] |= UINT64_C(1) << (i & 63);
-	v->valid[i >> 6] &= ~(UINT64_C(1) << (i & 63));
+	rql_bit_clear(v->valid, i);
 }
 
 static bool cases(struct worker *w, const struct rql_entry *e, const uint64_t *mask)
@@ -201,7 +201,7 @@ static void regexp(struct worker *w, const struct rql_entry *e, const uint64_t *
 	EACH(left, w->words, i) {
 		const struct rql_string *s = &text->strings[i];
 		enum rql_regexp_found found = rql_regexp_search(e->regexp, rql_string_data(s), s->length, e->truth, &match);
-		v->truth[i >> 6] |= (uint64_t)(found == RQL_REGEXP_YES) << (i & 63);
+		rql_bit_or(v->truth, i, found == RQL_REGEXP_YES);
 		if (found == RQL_REGEXP_UNKNOWN)
 			mark_unknown(w, v, i);
 	}
@@ -315,7 +315,7 @@ static void compare(struct worker *w, const struct rql_entry *e, const uint64_t 
 	memset(v->truth, 0, sizeof v->truth);
 	memcpy(v->valid, both, w->words * sizeof *both);
 	EACH(both, w->words, i)
-		v->truth[i >> 6] |= (uint64_t)holds(e->comparison, order_of(e, a, b, i)) << (i & 63);
+		rql_bit_or(v->truth, i, holds(e->comparison, order_of(e, a, b, i)));
 	if (e->comparison < RQL_ENTRY_DISTINCT)
 		return;
 	for (uint32_t i = 0; i < w->words; i++) {
@@ -341,7 +341,7 @@ static void in_list(struct worker *w, const struct rql_entry *e, const uint64_t 
 	both_valid(v->valid, mask, a, NULL, w->words);
 	memset(v->truth, 0, sizeof v->truth);
 	EACH(v->valid, w->words, i)
-		v->truth[i >> 6] |= (uint64_t)is_in(e, a, i) << (i & 63);
+		rql_bit_or(v->truth, i, is_in(e, a, i));
 	for (uint32_t i = 0; i < w->words && e->null; i++)
 		v->valid[i] &= v->truth[i];
 }
@@ -549,7 +549,7 @@ static bool put_column(struct worker *w, const struct vector *v)
 		put_integers(w, v);
 	else
 		EACH(v->valid, w->words, i)
-			((uint8_t *)out->data)[w->first + i] = v->truth[i >> 6] >> (i & 63) & 1;
+			((uint8_t *)out->data)[w->first + i] = rql_bit(v->truth, i);
 	return true;
 }
 
@@ -620,7 +620,7 @@ static void run_vector(void *state, uint64_t index, unsigned number)
 	for (uint32_t i = 0; i < w->words; i++)
 		mask[i] = job->run->within ? job->run->within[w->first / 64 + i] : ~UINT64_C(0);
 	if (w->count & 63)
-		mask[w->words - 1] &= (UINT64_C(1) << (w->count & 63)) - 1;
+		mask[w->words - 1] &= rql_bit_mask(w->count % 64);
 	bool done = begin(w) && evaluate(w, job->root, mask);
 	const struct vector *v = done ? vector_of(w, job->root) : NULL;
 	if (done && job->set) {

@@ -29,16 +29,6 @@ bool rql_vector_nullable(const struct rql_vector *v)
 	}
 }
 
-static void clear_bit(uint64_t *bits, uint32_t i)
-{
-	bits[i >> 6] &= ~(UINT64_C(1) << (i & 63));
-}
-
-static inline bool bit_at(const uint64_t *bits, uint64_t i)
-{
-	return bits[i >> 6] >> (i & 63) & 1;
-}
-
 /* Where the rows lie in the vector itself. Rows that are not there are NULL, and read as row 0. */
 static const uint32_t *resolve(const struct rql_vector *v, const uint32_t *rows, uint32_t n, uint32_t *room,
                                uint64_t *valid)
@@ -50,7 +40,7 @@ static const uint32_t *resolve(const struct rql_vector *v, const uint32_t *rows,
 	for (uint32_t i = 0; i < n && v->outer; i++)
 		if (room[i] == RQL_NO_ROW) {
 			room[i] = 0;
-			clear_bit(valid, i);
+			rql_bit_clear(valid, i);
 		}
 	return room;
 }
@@ -63,23 +53,23 @@ static void find_nulls(const struct rql_vector *v, const uint32_t *at, uint32_t 
 	                             : NULL;
 	if (v->kind == RQL_VECTOR_CODES && column) {
 		for (uint32_t i = 0; i < n; i++)
-			if (!bit_at(column, v->codes[at[i]]))
-				clear_bit(valid, i);
+			if (!rql_bit(column, v->codes[at[i]]))
+				rql_bit_clear(valid, i);
 	} else if (v->kind == RQL_VECTOR_CODES && !v->values && v->null_code != UINT32_MAX) {
 		for (uint32_t i = 0; i < n; i++)
 			if (v->codes[at[i]] == v->null_code)
-				clear_bit(valid, i);
+				rql_bit_clear(valid, i);
 	} else if (v->kind == RQL_VECTOR_WIDE && v->null_wide != UINT64_MAX) {
 		for (uint32_t i = 0; i < n; i++)
 			if (v->wide[at[i]] == v->null_wide)
-				clear_bit(valid, i);
+				rql_bit_clear(valid, i);
 	}
 	const uint64_t *bits = v->kind == RQL_VECTOR_COLUMN                                         ? column
 	                       : v->kind == RQL_VECTOR_INTEGER || v->kind == RQL_VECTOR_REAL ? v->valid
 	                                                                                     : NULL;
 	for (uint32_t i = 0; bits && i < n; i++)
-		if (!bit_at(bits, at[i]))
-			clear_bit(valid, i);
+		if (!rql_bit(bits, at[i]))
+			rql_bit_clear(valid, i);
 }
 
 /* ---- values ---- */
@@ -154,7 +144,7 @@ static void pack_bits(const int32_t *from, uint32_t n, uint64_t *data)
 {
 	memset(data, 0, RQL_VECTOR_WORDS * sizeof *data);
 	for (uint32_t i = 0; i < n; i++)
-		data[i >> 6] |= (uint64_t)(from[i] != 0) << (i & 63);
+		rql_bit_or(data, i, from[i] != 0);
 }
 
 void rql_vector_load(const struct rql_vector *v, const uint32_t *rows, uint32_t n, enum rql_lane_kind kind, void *data,

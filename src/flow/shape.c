@@ -14,11 +14,6 @@ struct shaping {
 	struct rql_error *err;
 };
 
-static bool bit(const uint64_t *bitmap, uint64_t i)
-{
-	return !bitmap || (bitmap[i >> 6] >> (i & 63) & 1);
-}
-
 /* ---- sums ---- */
 
 static rql_status add_terms(struct shaping *s, const struct rql_slot *slot, rql_int128 *out)
@@ -79,7 +74,7 @@ static rql_status average(struct shaping *s, const struct rql_slot *slot, struct
 	if (!slot->real)
 		RQL_TRY(integer_sum(s, slot, &integer));
 	for (uint64_t g = 0; g < s->answer->group_count; g++) {
-		if (!bit(sum->valid, g) || !count->integer[g])
+		if (!rql_bit_valid(sum->valid, g) || !count->integer[g])
 			continue;
 		if (slot->real)
 			real[g] = sum->real[g] / (double)count->integer[g];
@@ -170,7 +165,7 @@ static void put_value(struct rql_column *column, uint64_t row, const struct rql_
 	if (value->is_null)
 		return;
 	rql_column_put(column, row, value);
-	column->validity[row >> 6] |= UINT64_C(1) << (row & 63);
+	rql_bit_set(column->validity, row);
 }
 
 static rql_status shape_of_key(struct shaping *s, const struct rql_slot *slot, struct rql_vector *v)
@@ -212,7 +207,7 @@ static rql_status code_values(struct shaping *s, const struct rql_slot *slot, st
 	struct rql_column *column = NULL;
 	RQL_TRY(group_column(s, slot->type, v, &column));
 	for (uint64_t g = 0; g < s->answer->group_count; g++) {
-		if (!bit(a->valid, g))
+		if (!rql_bit_valid(a->valid, g))
 			continue;
 		struct rql_value value = rql_column_get(slot->values, (uint64_t)a->integer[g]);
 		put_value(column, g, &value);
@@ -233,7 +228,7 @@ static rql_status reals_of_key(struct shaping *s, const struct rql_slot *slot, s
 	for (uint64_t g = 0; g < n; g++) {
 		const uint64_t code = wide ? wide[g] : codes[g];
 		real[g] = code == null ? 0 : rql_real_of_code((uint64_t)slot->least + code);
-		valid[g >> 6] |= (uint64_t)(code != null) << (g & 63);
+		rql_bit_or(valid, g, code != null);
 	}
 	v->kind = RQL_VECTOR_REAL;
 	v->real = real;
@@ -260,7 +255,7 @@ static rql_status join_halves(struct shaping *s, const struct rql_slot *slot, st
 			continue;
 		integer[g] = ((rql_int128)upper->least + (rql_int128)code) * ((rql_int128)1 << RQL_FORM_LOW_BITS) +
 		             lower->least + (rql_int128)code_of(s->answer, lower, g);
-		valid[g >> 6] |= UINT64_C(1) << (g & 63);
+		rql_bit_set(valid, g);
 	}
 	v->kind = RQL_VECTOR_INTEGER;
 	v->integer = integer;

@@ -19,9 +19,7 @@ static rql_status filter_morsel(void *state, uint64_t first, uint64_t rows, unsi
 	for (uint64_t i = 0; i < rows; i += RQL_VECTOR_ROWS) {
 		uint32_t n = rows - i < RQL_VECTOR_ROWS ? (uint32_t)(rows - i) : RQL_VECTOR_ROWS, left;
 		uint64_t live[RQL_VECTOR_WORDS] = {0};
-		memset(live, 0xff, n / 64 * sizeof *live);
-		if (n & 63)
-			live[n / 64] = (UINT64_C(1) << (n & 63)) - 1;
+		rql_bits_fill(live, n);
 		const uint32_t *numbers = rql_rowset_rows(f->set, first + i, n, room);
 		RQL_TRY(rql_evaluator_filter(f->e, f->set, worker, numbers, n, live, &left, err));
 		for (uint32_t w = 0; w < (n + 63) / 64; w++)
@@ -133,7 +131,7 @@ static rql_status values(struct rql_running *r, const struct rql_rel *rel, struc
 			if (value->is_null)
 				continue;
 			rql_column_put(column, i, value);
-			column->validity[i >> 6] |= UINT64_C(1) << (i & 63);
+			rql_bit_set(column->validity, i);
 		}
 	}
 	return RQL_OK;

@@ -1,5 +1,6 @@
 /* Keys as triangles, boxes and rays, on the CPU: key.h says what holds. */
 #include "geometry/key.h"
+#include "util/bits.h"
 
 #include <string.h>
 
@@ -68,7 +69,7 @@ struct rql_key_space rql_key_space_extended(uint32_t stride)
 uint64_t rql_key_last(const struct rql_key_space *space)
 {
 	uint32_t bits = space->bits[0] + space->bits[1] + space->bits[2];
-	return bits >= 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
+	return rql_bit_mask(bits);
 }
 
 bool rql_key_fits(const struct rql_key_space *space, uint64_t key)

@@ -266,7 +266,7 @@ static void put_values(const struct answering *a, uint32_t agg, const struct rql
 		if (out->valid && row[valid_word] == 0)
 			continue;
 		if (out->valid)
-			out->valid[i >> 6] |= UINT64_C(1) << (i & 63);
+			rql_bit_set(out->valid, i);
 		if (value->kind == RQL_MEASURE_REAL)
 			memcpy(&out->real[i], row + state->word, sizeof(double));
 		else

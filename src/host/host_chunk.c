@@ -176,7 +176,7 @@ static bool append_column(duckdb_vector vector, uint64_t at, const struct rql_co
 	uint64_t *words = duckdb_vector_get_validity(vector);
 	for (uint64_t r = 0; r < rows; r++)
 		if (column->type.id == RQL_TYPE_SQLNULL || !rql_column_valid(column, r))
-			words[(at + r) / 64] &= ~(UINT64_C(1) << (at + r) % 64);
+			rql_bit_clear(words, at + r);
 	return true;
 }
 

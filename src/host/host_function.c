@@ -117,7 +117,7 @@ void rql_host_tf_null(struct rql_batch *out, uint32_t column, uint64_t row)
 		duckdb_vector_ensure_validity_writable(local->vectors[column]);
 		col->validity = duckdb_vector_get_validity(local->vectors[column]);
 	}
-	col->validity[row >> 6] &= ~(UINT64_C(1) << (row & 63));
+	rql_bit_clear(col->validity, row);
 }
 
 /* ---- what DuckDB calls ---- */

@@ -143,7 +143,7 @@ uint32_t rql_rows_unpack(const struct rql_rows_part *part, uint32_t rows, uint64
 	}
 	memset(mask, 0, BITMAP_BYTES);
 	for (uint32_t i = 0; i < part->count && part->form == RQL_ROWS_LIST; i++)
-		mask[part->list[i] / 64] |= UINT64_C(1) << part->list[i] % 64;
+		rql_bit_set(mask, part->list[i]);
 	if (part->form == RQL_ROWS_LIST)
 		return part->count;
 	for (uint32_t i = 0; i < part->count; i++) {

@@ -87,7 +87,7 @@ static void copy_chunk(void *state, uint64_t chunk, unsigned worker)
 		if (!s->length)
 			continue;
 		memcpy(c->bytes + (c->offsets[i] - c->offsets[c->first]), rql_string_data(s), s->length);
-		c->wide[i / 64] |= (uint64_t)!c->kernels->is_ascii(rql_string_data(s), s->length) << i % 64;
+		rql_bit_or(c->wide, i, !c->kernels->is_ascii(rql_string_data(s), s->length));
 	}
 }
 

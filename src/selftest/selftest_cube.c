@@ -55,7 +55,7 @@ static rql_status add_rows(struct rql_selftest *t, struct rql_relation_builder *
 			for (uint32_t m = 0; m < MEASURES; m++)
 				((int64_t *)columns[DIMENSIONS + m].data)[r] = measures[m];
 			if (rql_selftest_below(t, 8))
-				valid[r >> 6] |= UINT64_C(1) << (r & 63);
+				rql_bit_set(valid, r);
 		}
 		RQL_TRY(rql_cube_builder_add(builder, 0, &batch, err));
 	}
@@ -110,7 +110,7 @@ static void draw_set(struct rql_selftest *t, uint64_t *set, uint32_t codes)
 	memset(set, 0, (codes + 63) / 64 * 8);
 	for (uint32_t c = 0; c < codes; c++)
 		if (kind == 0 ? c == low || c == high % codes : kind == 1 ? rql_selftest_below(t, 2) : c >= low && c < high)
-			set[c >> 6] |= UINT64_C(1) << (c & 63);
+			rql_bit_set(set, c);
 }
 
 static void draw_request(struct rql_selftest *t, const struct rql_relation *relation, const char *layout,
@@ -173,11 +173,6 @@ static rql_status order(struct rql_selftest *t, const struct rql_request *reques
 	return RQL_OK;
 }
 
-static bool is_valid(const struct rql_agg_values *values, uint64_t group)
-{
-	return !values->valid || (values->valid[group >> 6] >> (group & 63) & 1);
-}
-
 rql_status rql_selftest_cube_compare(struct rql_selftest *t, const struct rql_request *request,
                                      const struct rql_port *got, const struct rql_port *wanted, uint32_t number,
                                      struct rql_error *err)
@@ -192,8 +187,8 @@ rql_status rql_selftest_cube_compare(struct rql_selftest *t, const struct rql_re
 		bool same = g[i].tuple == w[i].tuple;
 		for (uint32_t a = 0; a < request->agg_count && same; a++) {
 			const struct rql_agg_values *x = &got->aggs[a], *y = &wanted->aggs[a];
-			same = is_valid(x, g[i].group) == is_valid(y, w[i].group);
-			same &= !is_valid(y, w[i].group) || x->integer[g[i].group] == y->integer[w[i].group];
+			same = rql_bit_valid(x->valid, g[i].group) == rql_bit_valid(y->valid, w[i].group);
+			same &= !rql_bit_valid(y->valid, w[i].group) || x->integer[g[i].group] == y->integer[w[i].group];
 		}
 		if (!same)
 			return rql_selftest_wrong(err, "request %u differs in group %llu of %llu", number, (unsigned long long)i,

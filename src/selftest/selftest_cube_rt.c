@@ -208,7 +208,7 @@ static rql_status check_range(struct rql_selftest *t, const struct rql_cube *cub
 	uint32_t codes = cube->relation.dimensions[dimension].count, low = (uint32_t)rql_selftest_below(t, codes);
 	uint32_t high = low + 1 + (uint32_t)rql_selftest_below(t, codes - low);
 	for (uint32_t c = low; c < high; c++)
-		set[c >> 6] |= UINT64_C(1) << (c & 63);
+		rql_bit_set(set, c);
 	pass[dimension] = set;
 	const struct rql_group_key group = {.source = {.index = dimension}, .key_count = codes};
 	const struct rql_request request = {.relation = &cube->relation,

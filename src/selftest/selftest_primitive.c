@@ -161,7 +161,7 @@ static uint64_t plain_compact(const struct compact_check *k, uint64_t *out)
 {
 	uint64_t found = 0;
 	for (uint64_t i = 0; i < k->count; i++)
-		if (k->kind == RQL_COMPACT_BITS ? ((const uint64_t *)k->in)[i / 64] >> i % 64 & 1
+		if (k->kind == RQL_COMPACT_BITS ? rql_bit((const uint64_t *)k->in, i)
 		                                : ((const uint32_t *)k->in)[i])
 			out[found++] = i;
 	return found;
@@ -203,7 +203,7 @@ static rql_status check_compact(struct rql_selftest *t, struct compact_check k, 
 		for (uint64_t i = 0; i < (k.count + 63) / 64 * 64; i++) {
 			bool set = rql_selftest_below(t, 256) < density;
 			if (k.kind == RQL_COMPACT_BITS)
-				in[i / 64] |= (uint64_t)set << i % 64;
+				rql_bit_or(in, i, set);
 			else
 				((uint32_t *)in)[i] = set ? (uint32_t)rql_selftest_random(t) | 1u << i % 32 : 0;
 		}

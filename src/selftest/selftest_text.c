@@ -192,7 +192,7 @@ static rql_status check_condition(struct rql_selftest *t, const struct rql_dimen
 	RQL_TRY(draw_condition(t, d, &c, err));
 	RQL_TRY(rql_texts_select(texts, &c.program, NULL, set, err));
 	for (uint32_t i = 0; i < d->count - 1; i++) {
-		bool is_wide = texts->wide[i / 64] >> i % 64 & 1, got = set[i / 64] >> i % 64 & 1, want = false;
+		bool is_wide = rql_bit(texts->wide, i), got = rql_bit(set, i), want = false;
 		if (is_wide == kernels->is_ascii(rql_string_data(&strings[i]), strings[i].length))
 			return rql_selftest_wrong(err, "string %u is said to be %s", i, is_wide ? "more than ASCII" : "ASCII");
 		if (is_wide && c.program.folds)

@@ -1,4 +1,4 @@
-/* util: arena, large blocks, status, strbuf, thread pool, keyed checksums, files of others. `test_util latency` prints what a
+/* util: bits, arena, large blocks, status, strbuf, thread pool, keyed checksums, files of others. `test_util latency` prints what a
  * hand-over to the pool costs. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "util/arena.h"
+#include "util/bits.h"
 #include "util/budget.h"
 #include "util/files.h"
 #include "util/large.h"
@@ -250,6 +251,51 @@ static void test_error_set_and_move(void **state)
 	rql_error_clear(&a);
 	rql_error_clear(&a);
 	rql_error_clear(NULL);
+}
+
+/* Bit by bit, as they are defined. */
+static void test_bits(void **state)
+{
+	(void)state;
+	enum { COUNT = 240 };
+	for (uint32_t at = 0; at < 140; at += 7)
+		for (uint32_t first = 0; first < 130; first += 13)
+			for (uint32_t count = 0; count < 70; count += count < 3 ? 1 : 11) {
+				uint64_t from[5], to[5] = {0}, all[5] = {0};
+				for (uint32_t w = 0; w < 5; w++)
+					from[w] = UINT64_C(0x9e3779b97f4a7c15) * (w + 1 + at);
+				rql_bit_set(to, 3);
+				rql_bits_copy(to, at, from, first, count);
+				rql_bits_set(all, at, at + count);
+				uint32_t set = 0;
+				for (uint32_t i = 0; i < COUNT; i++) {
+					bool in = i >= at && i < at + count;
+					assert_int_equal(rql_bit(to, i), i == 3 || (in && rql_bit(from, first + i - at)));
+					assert_int_equal(rql_bit(all, i), in);
+					set += rql_bit(to, i) != 0;
+					assert_int_equal(rql_bits_count(to, i + 1), set);
+					assert_int_equal(rql_bits_all(to, i + 1), set == i + 1);
+				}
+				assert_int_equal(rql_bits_next(all, COUNT, 0, true), count ? at : COUNT);
+				assert_int_equal(rql_bits_next(all, COUNT, at, false), at + count);
+				rql_bits_set(all, at + 1, at); /* none */
+				assert_int_equal(rql_bits_count(all, COUNT), count);
+			}
+	uint64_t bits[3] = {UINT64_MAX, UINT64_MAX, UINT64_MAX};
+	rql_bits_fill(bits, 70);
+	assert_int_equal(bits[0], UINT64_MAX);
+	assert_int_equal(bits[1], 63);
+	assert_int_equal(bits[2], UINT64_MAX);
+	assert_true(rql_bits_all(bits, 70) && !rql_bits_all(bits, 71) && rql_bits_all(bits, 0));
+	rql_bit_clear(bits, 64);
+	assert_false(rql_bit_valid(bits, 64));
+	assert_true(rql_bit_valid(NULL, 64));
+	rql_bit_or(bits, 64, false);
+	assert_int_equal(bits[1], 62);
+	rql_bit_or(bits, 64, true);
+	assert_int_equal(bits[1], 63);
+	assert_int_equal(rql_bit_mask(0), 0);
+	assert_int_equal(rql_bit_mask(64), UINT64_MAX);
 }
 
 static void test_status_names_differ(void **state)
@@ -952,6 +998,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_arena_text),
 		cmocka_unit_test(test_error_set_and_move),
 		cmocka_unit_test(test_status_names_differ),
+		cmocka_unit_test(test_bits),
 		cmocka_unit_test(test_try),
 		cmocka_unit_test(test_strbuf_puts),
 		cmocka_unit_test(test_strbuf_grows),

@@ -9,12 +9,12 @@ static bool value_of(const struct rql_program_result *result, struct rql_lanes l
                      struct rql_value *out)
 {
 	*out = rql_value_null(type);
-	if (lanes.valid && !(lanes.valid[row >> 6] >> (row & 63) & 1))
+	if (!rql_bit_valid(lanes.valid, row))
 		return true;
 	out->is_null = false;
 	switch (result->kind) {
 	case RQL_LANE_BOOL:
-		out->integer = (rql_int128)(((const uint64_t *)lanes.data)[row >> 6] >> (row & 63) & 1);
+		out->integer = (rql_int128)rql_bit((const uint64_t *)lanes.data, row);
 		return true;
 	case RQL_LANE_I32:
 		out->integer = ((const int32_t *)lanes.data)[row];

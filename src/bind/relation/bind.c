@@ -217,7 +217,7 @@ static rql_status distinct_keys(struct rql_arena *arena, const struct rql_dimens
 		if (i == 0 || rql_codes_compare(all, codes[i - 1], codes[i]) != 0) {
 			memcpy(data + (size_t)n * bytes, (const char *)all->data + (size_t)codes[i] * bytes, bytes);
 			if (rql_column_valid(all, codes[i]))
-				validity[n >> 6] |= 1ull << (n & 63);
+				rql_bit_set(validity, n);
 			n++;
 		}
 		map[codes[i]] = n - 1;

@@ -25,12 +25,6 @@ int rql_codes_compare(const void *values, uint32_t a, uint32_t b)
 	return rql_column_compare(column, a, column, b);
 }
 
-static void add_range(uint64_t *set, uint32_t from, uint32_t to)
-{
-	for (uint32_t c = from; c < to; c++)
-		set[c >> 6] |= 1ull << (c & 63);
-}
-
 static uint32_t value_count(const struct rql_dimension *d)
 {
 	return d->count - (d->has_null ? 1 : 0);
@@ -67,11 +61,11 @@ static void add_comparison(const struct rql_dimension *d, const char *op, const 
 		equal = op[1] == '=';
 	}
 	if (less != negated)
-		add_range(set, 0, below);
+		rql_bits_set(set, 0, below);
 	if (equal != negated)
-		add_range(set, below, through);
+		rql_bits_set(set, below, through);
 	if (greater != negated)
-		add_range(set, through, all);
+		rql_bits_set(set, through, all);
 }
 
 static bool is_dimension(const struct rql_expr *e)
@@ -144,7 +138,7 @@ static void select_in(const struct rql_dimension *d, const struct rql_expr *e, b
 		const struct rql_value *v = &e->children[i]->value;
 		has_null |= v->is_null;
 		if (!v->is_null)
-			add_range(set, boundary(d, v, false), boundary(d, v, true));
+			rql_bits_set(set, boundary(d, v, false), boundary(d, v, true));
 	}
 	if (!outside)
 		return;
@@ -152,7 +146,7 @@ static void select_in(const struct rql_dimension *d, const struct rql_expr *e, b
 	for (uint32_t w = 0; w < words; w++)
 		set[w] = has_null ? 0 : ~set[w];
 	for (uint32_t c = value_count(d); c < words * 64; c++)
-		set[c >> 6] &= ~(1ull << (c & 63));
+		rql_bit_clear(set, c);
 }
 
 static rql_status select_between(struct rql_arena *arena, const struct rql_dimension *d, const struct rql_expr *e,
@@ -185,9 +179,9 @@ static rql_status select_plain(struct rql_arena *arena, const struct rql_dimensi
 	case RQL_EXPR_IS_NULL:
 	case RQL_EXPR_IS_NOT_NULL:
 		if ((e->kind == RQL_EXPR_IS_NULL) != negated)
-			add_range(set, value_count(d), d->count);
+			rql_bits_set(set, value_count(d), d->count);
 		else
-			add_range(set, 0, value_count(d));
+			rql_bits_set(set, 0, value_count(d));
 		return RQL_OK;
 	case RQL_EXPR_BETWEEN:
 		return select_between(arena, d, e, negated, set, err);
@@ -246,10 +240,7 @@ static rql_status gather_entries(struct rql_arena *arena, const struct rql_dimen
                                  struct rql_batch *out, struct rql_error *err)
 {
 	unsigned bytes = rql_type_bytes(d->values.type);
-	uint32_t rows = 0, words = rql_codes_words(d);
-	for (uint32_t w = 0; within && w < words; w++)
-		rows += (uint32_t)__builtin_popcountll(within[w]);
-	rows = within ? rows : d->count;
+	uint32_t rows = within ? (uint32_t)rql_bits_count(within, d->count) : d->count, words = rql_codes_words(d);
 	uint32_t *codes = RQL_NEW_ARRAY(arena, uint32_t, rows + 1u);
 	struct rql_column *columns = RQL_NEW_ARRAY(arena, struct rql_column, 2);
 	if (!codes || !columns)
@@ -271,7 +262,7 @@ static rql_status gather_entries(struct rql_arena *arena, const struct rql_dimen
 		for (uint64_t left = within[w]; left; left &= left - 1, r++) {
 			codes[r] = w * 64 + (uint32_t)__builtin_ctzll(left);
 			memcpy(data + (size_t)r * bytes, (const char *)d->values.data + (size_t)codes[r] * bytes, bytes);
-			validity[r >> 6] |= (uint64_t)rql_column_valid(&d->values, codes[r]) << (r & 63);
+			rql_bit_or(validity, r, rql_column_valid(&d->values, codes[r]));
 		}
 	return RQL_OK;
 }
@@ -360,7 +351,7 @@ static rql_status put_code(void *state, const struct rql_column *value, uint64_t
 	struct selecting *s = state;
 	(void)err;
 	if (rql_column_valid(value, row) && (((const uint8_t *)value->data)[row] != 0) != s->negated)
-		s->set[code >> 6] |= 1ull << (code & 63);
+		rql_bit_set(s->set, code);
 	return RQL_OK;
 }
 
@@ -423,9 +414,7 @@ static struct rql_entry_price price_of(const struct rql_plan_context *ctx, const
                                        const struct rql_entry *e, const uint64_t *within)
 {
 	struct rql_entry_price price = {.mean_bytes = mean_bytes(d)};
-	uint64_t count = within ? 0 : d->count;
-	for (uint32_t w = 0; within && w < rql_codes_words(d); w++)
-		count += (uint64_t)__builtin_popcountll(within[w]);
+	uint64_t count = within ? rql_bits_count(within, d->count) : d->count;
 	price.cpu_ns =
 		(double)count * (rql_entry_ns(e, price.mean_bytes) + MADE_NS) / rql_pool_threads(ctx->devices->device[0].pool);
 	return price;
@@ -501,7 +490,7 @@ static rql_status select_parts(struct selection *s, const struct rql_expr *e, bo
 	if (!left || !(rest.children = RQL_NEW_ARRAY(s->arena, struct rql_expr *, e->child_count)))
 		return rql_error_memory(s->err, 0, "a plan");
 	rest.child_count = 0;
-	add_range(left, 0, s->d->count);
+	rql_bits_set(left, 0, s->d->count);
 	for (uint32_t w = 0; within && w < rql_codes_words(s->d); w++)
 		left[w] &= within[w];
 	for (uint32_t i = 0; i < e->child_count; i++) {
@@ -551,7 +540,7 @@ static rql_status select_by_keys(struct selection *s, const struct rql_expr *e, 
 		return rql_error_memory(s->err, 0, "a plan");
 	RQL_TRY(select_plain(s->arena, &keys->values, &plain, negated, of_values, s->err));
 	for (uint32_t c = 0; c < s->d->count; c++)
-		set[c >> 6] |= (of_values[keys->of_code[c] >> 6] >> (keys->of_code[c] & 63) & 1) << (c & 63);
+		rql_bit_or(set, c, rql_bit(of_values, keys->of_code[c]));
 	*done = true;
 	return RQL_OK;
 }
@@ -604,7 +593,7 @@ static rql_status put_value(void *state, const struct rql_column *value, uint64_
 	unsigned bytes = rql_type_bytes(value->type);
 	char *to = (char *)s->column->data + (size_t)code * bytes;
 	if (!rql_column_valid(value, row)) {
-		s->column->validity[code >> 6] &= ~(1ull << (code & 63));
+		rql_bit_clear(s->column->validity, code);
 		return RQL_OK;
 	}
 	memcpy(to, (const char *)value->data + row * bytes, bytes);

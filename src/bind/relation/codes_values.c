@@ -142,7 +142,7 @@ static rql_status order_values(struct values *v, const struct rql_column *met, u
 		rank[order[i]] = i;
 		memcpy((char *)d->values.data + (size_t)i * bytes, (const char *)met->data + (size_t)order[i] * bytes, bytes);
 		if (rql_column_valid(met, order[i]))
-			d->values.validity[i >> 6] |= UINT64_C(1) << (i & 63);
+			rql_bit_set(d->values.validity, i);
 		else
 			d->has_null = true; /* the last */
 	}

@@ -230,13 +230,12 @@ static bool put_value(struct rql_distinct *d, uint32_t c, const struct rql_colum
 	struct rql_column *column = &d->columns[c];
 	unsigned bytes = rql_type_bytes(column->type);
 	char *to = (char *)column->data + (size_t)d->count * bytes;
-	uint64_t bit = UINT64_C(1) << (d->count & 63);
-	column->validity[d->count >> 6] &= ~bit;
+	rql_bit_clear(column->validity, d->count);
 	if (!rql_column_valid(from, row)) {
 		memset(to, 0, bytes);
 		return true;
 	}
-	column->validity[d->count >> 6] |= bit;
+	rql_bit_set(column->validity, d->count);
 	copy_value(to, (const char *)from->data + row * bytes, bytes);
 	struct rql_string *s = (struct rql_string *)(void *)to;
 	if (is_string(column->type) && s->length > RQL_STRING_INLINE) {

@@ -296,7 +296,7 @@ static rql_status extreme_of_payload(struct rql_scan_binding *b, const struct rq
 	for (uint32_t i = 0; i < n; i++) {
 		values[i] = made->key_of_code[i];
 		if (rql_column_valid(key.values, made->key_of_code[i]))
-			valid[i >> 6] |= UINT64_C(1) << (i & 63);
+			rql_bit_set(valid, i);
 	}
 	*out = (struct rql_source){
 		.kind = RQL_SOURCE_LOOKUP, .index = made->source.index, .value_of_payload = values, .valid_of_payload = valid};

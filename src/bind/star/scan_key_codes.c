@@ -121,7 +121,7 @@ static bool of_codes(struct rql_arena *arena, const struct rql_store_column *fro
 		return false;
 	for (uint32_t code = 0; code < count; code++)
 		if (rql_key_of_value(to, &from->dimension->values, code, &keys[code]))
-			there[code >> 6] |= UINT64_C(1) << (code & 63);
+			rql_bit_set(there, code);
 	*out = (struct rql_key_codes){.greatest = (int64_t)count - 1, .keys = keys, .there = there};
 	return true;
 }
@@ -151,7 +151,7 @@ static bool to_codes(struct rql_arena *arena, const struct rql_store_column *to,
 	for (uint32_t code = 0; code < count; code++) {
 		uint64_t at = (uint64_t)sorted[code] - (uint64_t)out->least;
 		keys[at] = code;
-		there[at >> 6] |= UINT64_C(1) << (at & 63);
+		rql_bit_set(there, at);
 	}
 	out->keys = keys;
 	out->there = there;

@@ -50,7 +50,7 @@ static inline bool rql_key_code(const struct rql_key_codes *c, int64_t value, in
 	}
 	uint64_t at = (uint64_t)value - (uint64_t)c->least;
 	*out = c->keys ? c->keys[at] : value;
-	return !c->there || (c->there[at >> 6] >> (at & 63) & 1);
+	return rql_bit_valid(c->there, at);
 }
 
 #endif

@@ -309,7 +309,7 @@ static rql_status day_values(struct rql_scan_binding *b, const struct rql_group_
 	for (uint32_t code = 0; code < key->key_count; code++) {
 		bool null = code == key->null_key;
 		micros[code] = null ? 0 : (key->least + code) * DAY_MICROS;
-		validity[code / 64] |= (uint64_t)!null << code % 64;
+		rql_bit_or(validity, code, !null);
 	}
 	*values = (struct rql_column){.type = slot->type, .data = micros, .validity = validity};
 	slot->values = values;
@@ -448,7 +448,7 @@ static rql_status values_by_key(struct rql_scan_binding *b, const struct payload
 		uint32_t row = p->payload_of_key[k];
 		memcpy((char *)values->data + (size_t)k * bytes, (const char *)from->data + (size_t)row * bytes, bytes);
 		if (rql_column_valid(from, row))
-			values->validity[k >> 6] |= UINT64_C(1) << (k & 63);
+			rql_bit_set(values->validity, k);
 	}
 	slot->values = values;
 	slot->ordered = p->count == 1 && p->key_count <= SORTED_KEYS;

@@ -164,7 +164,7 @@ static rql_status rank_payloads(struct rql_scan_binding *b, const struct rql_exp
 		if (!rql_column_valid(values, i))
 			continue;
 		order[count++] = i;
-		valid[i >> 6] |= UINT64_C(1) << (i & 63);
+		rql_bit_set(valid, i);
 	}
 	rql_sort_items(order, spare, count, compare_entries, values);
 	for (uint32_t i = 1; i < count; i++)

@@ -96,7 +96,7 @@ static rql_status test_codes(struct rql_scan_binding *b, const struct rql_expr *
 	c->point = point_of(b, e, before);
 	for (uint32_t w = 0; c->codes && w < rql_codes_words(d); w++)
 		set[w] &= c->codes[w];
-	bool null = d->has_null && (set[(d->count - 1) >> 6] >> ((d->count - 1) & 63) & 1);
+	bool null = d->has_null && rql_bit(set, d->count - 1);
 	c->codes = set;
 	c->or_null = c->or_null && null;
 	return RQL_OK;
@@ -274,7 +274,7 @@ static bool make_days(struct rql_scan_binding *b, const struct rql_store_column 
 		return false;
 	for (uint32_t i = 0; i < count; i++) {
 		days[i] = (int32_t)(stored->least + i);
-		valid[i / 64] |= UINT64_C(1) << i % 64;
+		rql_bit_set(valid, i);
 	}
 	*out = (struct rql_dimension){.type = stored->type, .count = count + 1, .has_null = true};
 	out->values = (struct rql_column){.type = stored->type, .data = days, .validity = valid};
@@ -318,7 +318,7 @@ static rql_status test_days(struct rql_scan_binding *b, const struct rql_expr *e
 		return rql_error_memory(b->err, 0, "a plan");
 	rql_status status = rql_codes_select(b->ctx, b->arena, &d->days, over_ref, false, NULL, &set, &why);
 	uint32_t null = d->days.count - 1;
-	bool passes_null = status == RQL_OK && (set[null >> 6] >> (null & 63) & 1);
+	bool passes_null = status == RQL_OK && rql_bit(set, null);
 	if (status == RQL_ERROR_UNSUPPORTED || passes_null) {
 		rql_error_clear(&why);
 		return RQL_OK;
@@ -342,7 +342,7 @@ static rql_status finish_days(struct rql_scan_binding *b, const struct rql_scan_
 {
 	uint32_t runs = 0, first = 0, last = 0, days = d->days.count - 1;
 	for (uint32_t i = 0; i < days; i++) {
-		bool now = d->set[i >> 6] >> (i & 63) & 1, before = i && (d->set[(i - 1) >> 6] >> ((i - 1) & 63) & 1);
+		bool now = rql_bit(d->set, i), before = i && rql_bit(d->set, i - 1);
 		first = now && !runs ? i : first;
 		runs += now && !before;
 		last = now ? i : last;
@@ -441,8 +441,8 @@ static rql_status refuse_null(struct rql_scan_binding *b, uint32_t column, bool 
 		return rql_error_memory(b->err, 0, "a plan");
 	struct rql_conjunct *c = find_test(b, RQL_TEST_IN_CODES, column);
 	for (uint32_t code = 0; code < d->count - d->has_null && !none; code++)
-		if (!c->codes || (c->codes[code >> 6] >> (code & 63) & 1))
-			set[code >> 6] |= UINT64_C(1) << (code & 63);
+		if (rql_bit_valid(c->codes, code))
+			rql_bit_set(set, code);
 	c->codes = set;
 	c->or_null = false;
 	return RQL_OK;

@@ -141,8 +141,7 @@ static rql_status new_list(struct rql_scan_binding *b, const struct rql_column *
 	if (copied)
 		memcpy(strings, first->data, copied * sizeof *strings);
 	memset(strings + copied, 0, (count + 1ull - copied) * sizeof *strings);
-	for (uint32_t i = 0; i < count; i++)
-		validity[i / 64] |= UINT64_C(1) << i % 64;
+	rql_bits_fill(validity, count);
 	*list = (struct rql_column){.type = rql_type_simple(RQL_TYPE_VARCHAR), .data = strings, .validity = validity};
 	*out = list;
 	return RQL_OK;
@@ -227,7 +226,7 @@ static rql_status number_all(struct texts *t, struct rql_scan_texts *out)
 	RQL_TRY(new_list(t->b, all, out->count, out->count, &out->values));
 	for (uint32_t i = 0; i < out->count; i++) /* a column's NULL may have got a number */
 		if (!rql_column_valid(all, i))
-			out->values->validity[i / 64] &= ~(UINT64_C(1) << i % 64);
+			rql_bit_clear(out->values->validity, i);
 	return RQL_OK;
 }
 

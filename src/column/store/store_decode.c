@@ -231,21 +231,13 @@ void rql_store_decode_double(const struct rql_store_kernels *k, const struct rql
 
 /* ---- NULLs ---- */
 
-static void ones(uint64_t *out, uint32_t count)
-{
-	for (uint32_t w = 0; w < count / 64; w++)
-		out[w] = UINT64_MAX;
-	if (count % 64)
-		out[count / 64] = (UINT64_C(1) << count % 64) - 1;
-}
-
 bool rql_store_decode_validity(const struct rql_store_kernels *k, const struct rql_store_view *view, uint32_t block,
                                uint32_t first, uint32_t count, uint64_t *out)
 {
 	const struct rql_store_block *b = block_of(view, block);
 	uint32_t words = rql_round64(count) / 64;
 	uint64_t missing = 0;
-	ones(out, count);
+	rql_bits_fill(out, count);
 	if (!b->nulls)
 		return false;
 	if (b->nulls == b->rows) {
@@ -265,7 +257,7 @@ bool rql_store_decode_validity(const struct rql_store_kernels *k, const struct r
 	const struct rql_store_filter null = {.kind = RQL_FILTER_IS_NOT_NULL};
 	(void)rql_store_filter(k, view, block, &null, first, count, out);
 	uint64_t all[RQL_STORE_WORDS];
-	ones(all, count);
+	rql_bits_fill(all, count);
 	return memcmp(all, out, words * sizeof(*out)) != 0;
 }
 
@@ -375,13 +367,13 @@ uint32_t rql_store_gather_validity(const struct rql_store_kernels *k, const stru
 	uint32_t words = rql_round64(count) / 64, n = 0;
 	uint32_t all = set_bits(mask, words);
 	if (!rql_store_decode_validity(k, view, block, first, count, valid)) {
-		ones(out, all);
+		rql_bits_fill(out, all);
 		return all;
 	}
 	memset(out, 0, (all + 63) / 64 * sizeof(*out));
 	for (uint32_t w = 0; w < words; w++) {
 		for (uint64_t left = mask[w]; left; left &= left - 1, n++)
-			out[n / 64] |= (valid[w] >> __builtin_ctzll(left) & 1) << (n % 64);
+			rql_bit_or(out, n, valid[w] >> __builtin_ctzll(left) & 1);
 	}
 	return n;
 }

@@ -58,17 +58,7 @@ static uint64_t align_up(uint64_t bytes)
 
 static inline bool valid_at(const struct rql_store_rows *rows, uint32_t r)
 {
-	return !rows->has_null || (rows->validity[r >> 6] >> (r & 63) & 1);
-}
-
-static uint32_t count_valid(const struct rql_store_rows *rows)
-{
-	uint32_t valid = 0;
-	if (!rows->has_null)
-		return rows->rows;
-	for (uint32_t w = 0; w < RQL_STORE_WORDS; w++)
-		valid += (uint32_t)__builtin_popcountll(rows->validity[w]);
-	return valid;
+	return !rows->has_null || rql_bit(rows->validity, r);
 }
 
 /* NULL rows take the value before them, those in front the first value: so they lengthen runs and never widen
@@ -381,7 +371,7 @@ rql_status rql_store_encode(struct rql_store_sink *sink, struct rql_type type, e
                             struct rql_error *err)
 {
 	struct rql_store_block block = {.rows = (uint16_t)rows->rows, .encoding = RQL_STORE_CONSTANT};
-	uint32_t valid = count_valid(rows);
+	uint32_t valid = rows->has_null ? (uint32_t)rql_bits_count(rows->validity, rows->rows) : rows->rows;
 	struct shape shape = {0};
 	block.nulls = (uint16_t)(rows->rows - valid);
 	if (valid && rows->has_null && valid < rows->rows) {

@@ -195,7 +195,7 @@ static void clear_range(uint64_t *mask, uint32_t first, uint32_t end)
 {
 	while (first < end) {
 		uint32_t at = first & 63, n = 64 - at < end - first ? 64 - at : end - first;
-		mask[first >> 6] &= ~((n == 64 ? UINT64_MAX : (UINT64_C(1) << n) - 1) << at);
+		mask[first >> 6] &= ~(rql_bit_mask(n) << at);
 		first += n;
 	}
 }
@@ -219,7 +219,7 @@ static bool run_passes(const struct rql_store_view *view, const struct rql_store
 	rql_int128 value = (rql_int128)((rql_uint128)rql_store_wide(block->base) + field);
 	if (test->set) {
 		uint64_t code = view->translate ? view->translate[value] : (uint64_t)value;
-		return test->set[code >> 6] >> (code & 63) & 1;
+		return rql_bit(test->set, code);
 	}
 	bool in = !rql_store_less(view->type, value, test->least) && !rql_store_less(view->type, test->greatest, value);
 	return in != test->negate;
@@ -272,7 +272,7 @@ static void filter_steps(const struct rql_store_kernels *k, const struct rql_sto
 		}
 		if (test->set)
 			for (uint32_t i = 0; i < n; i++)
-				mask[(done + i) / 64] &= ~((~test->set[part[i] / 64] >> (part[i] & 63) & 1) << (i & 63));
+				mask[(done + i) / 64] &= ~((uint64_t)!rql_bit(test->set, part[i]) << i % 64);
 		else
 			range_words(k, (const uint8_t *)part, 64, rql_round64(n) / 64, (uint64_t)test->least,
 			            (uint64_t)test->greatest - (uint64_t)test->least, test->negate, mask + done / 64);
@@ -289,7 +289,7 @@ static void filter_raw128(const struct rql_store_view *view, const struct rql_st
 		rql_uint128 field;
 		memcpy(&field, at, 16);
 		if (field - low > span)
-			mask[i / 64] &= ~(UINT64_C(1) << (i & 63));
+			rql_bit_clear(mask, i);
 	}
 }
 
@@ -329,7 +329,7 @@ static void filter_set(const struct rql_store_kernels *k, const struct rql_store
 		uint64_t stored[RQL_STORE_WORDS] = {0};
 		for (uint32_t i = 0; i <= last - base; i++) {
 			uint32_t code = view->translate[base + i];
-			stored[i >> 6] |= (test->set[code >> 6] >> (code & 63) & 1) << (i & 63);
+			rql_bit_or(stored, i, rql_bit(test->set, code));
 		}
 		k->in_set(data, block->bits, words, 0, last - base, stored, mask);
 		return;
@@ -342,7 +342,7 @@ static void filter_set(const struct rql_store_kernels *k, const struct rql_store
 		k->translate(codes, 64, view->translate);
 		for (uint64_t left = mask[w]; left; left &= left - 1) {
 			uint32_t i = (uint32_t)__builtin_ctzll(left);
-			mask[w] &= ~((~test->set[codes[i] >> 6] >> (codes[i] & 63) & 1) << i);
+			mask[w] &= ~((uint64_t)!rql_bit(test->set, codes[i]) << i);
 		}
 	}
 }
@@ -384,7 +384,7 @@ static enum rql_store_match left_over(uint64_t *mask, uint32_t count)
 {
 	uint64_t any = 0;
 	if (count % 64)
-		mask[count / 64] &= (UINT64_C(1) << count % 64) - 1;
+		mask[count / 64] &= rql_bit_mask(count % 64);
 	for (uint32_t w = 0; w < rql_round64(count) / 64; w++)
 		any |= mask[w];
 	return any ? RQL_MATCH_SOME : RQL_MATCH_NONE;

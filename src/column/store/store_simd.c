@@ -73,7 +73,7 @@ static void in_set(const uint8_t *data, uint32_t bits, uint32_t words, uint32_t 
 		for (uint64_t left = mask[w]; left; left &= left - 1) {
 			uint32_t i = (uint32_t)__builtin_ctzll(left);
 			uint32_t code = base + (uint32_t)field(data, bits, all, (uint64_t)w * 64 + i);
-			pass |= (set[code >> 6] >> (code & 63) & 1) << i;
+			pass |= rql_bit(set, code) << i;
 		}
 		mask[w] = pass;
 	}

@@ -29,29 +29,12 @@ bool rql_store_can_hold(struct rql_type type)
 	return rql_store_kind_of(type, &kind, &coded_only);
 }
 
-static void set_valid(struct rql_store_rows *rows, uint32_t first, uint32_t count)
+/* NULL bits behind those that are there; NULL: there are none. */
+static void stage_validity(struct rql_store_rows *rows, const uint64_t *validity, uint64_t first, uint32_t count)
 {
-	while (count) {
-		uint32_t at = first & 63, n = 64 - at < count ? 64 - at : count;
-		rows->validity[first >> 6] |= (n == 64 ? UINT64_MAX : (UINT64_C(1) << n) - 1) << at;
-		first += n;
-		count -= n;
-	}
-}
-
-static void stage_validity(struct rql_store_rows *rows, const struct rql_column *column, uint64_t first, uint32_t count)
-{
-	if (!column->validity) {
-		set_valid(rows, rows->rows, count);
-		return;
-	}
-	for (uint32_t i = 0; i < count; i++) {
-		uint32_t r = rows->rows + i;
-		if (rql_column_valid(column, first + i))
-			rows->validity[r >> 6] |= UINT64_C(1) << (r & 63);
-		else
-			rows->has_null = true;
-	}
+	rql_bits_copy(rows->validity, rows->rows, validity, first, count);
+	if (validity)
+		rows->has_null |= !rql_bits_all(rows->validity, rows->rows + count);
 }
 
 static void load(struct rql_type type, const void *data, uint64_t first, uint32_t count, uint64_t *out)
@@ -85,7 +68,7 @@ static void load(struct rql_type type, const void *data, uint64_t first, uint32_
 
 void rql_store_stage(struct rql_store_rows *rows, const struct rql_column *column, uint64_t first, uint32_t count)
 {
-	stage_validity(rows, column, first, count);
+	stage_validity(rows, column->validity, first, count);
 	if (!rows->is_wide) {
 		load(column->type, column->data, first, count, rows->words + rows->rows);
 	} else if (rql_type_bytes(column->type) == 16) {
@@ -102,7 +85,7 @@ void rql_store_stage_codes(struct rql_store_rows *rows, const uint32_t *codes, u
 {
 	for (uint32_t i = 0; i < count; i++)
 		rows->words[rows->rows + i] = codes[i];
-	set_valid(rows, rows->rows, count);
+	rql_bits_copy(rows->validity, rows->rows, NULL, 0, count);
 	rows->rows += count;
 }
 
@@ -160,14 +143,6 @@ void rql_store_rows_append(struct rql_store_rows *to, const struct rql_store_row
 		memcpy(to->wide + to->rows, from->wide + first, count * sizeof(*to->wide));
 	else
 		memcpy(to->words + to->rows, from->words + first, count * sizeof(*to->words));
-	if (!from->has_null) {
-		set_valid(to, to->rows, count);
-	} else {
-		for (uint32_t i = 0; i < count; i++) {
-			uint64_t valid = from->validity[(first + i) >> 6] >> ((first + i) & 63) & 1;
-			to->validity[(to->rows + i) >> 6] |= valid << ((to->rows + i) & 63);
-			to->has_null |= !valid;
-		}
-	}
+	stage_validity(to, from->has_null ? from->validity : NULL, first, count);
 	to->rows += count;
 }

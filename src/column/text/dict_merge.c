@@ -291,7 +291,7 @@ static rql_status make_dimension(struct merge *merge, struct rql_dimension *out,
 		uint64_t words = (dimension.count + UINT64_C(63)) / 64;
 		RQL_TRY(RQL_MEM_ARRAY(mem, dimension.values.validity, words, err));
 		memset(dimension.values.validity, 0xff, words * 8);
-		dimension.values.validity[(dimension.count - 1) >> 6] &= ~(UINT64_C(1) << ((dimension.count - 1) & 63));
+		rql_bit_clear(dimension.values.validity, dimension.count - 1);
 	}
 	put_values(merge, &dimension, text);
 	*out = dimension;

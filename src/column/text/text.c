@@ -112,7 +112,7 @@ static void search(struct run *run, uint64_t *out)
 		while (run->ends[k] <= place)
 			k++;
 		if (place + run->needle->length <= run->ends[k]) {
-			out[run->number[k] >> 6] |= UINT64_C(1) << (run->number[k] & 63);
+			rql_bit_set(out, run->number[k]);
 			at = run->begin + run->ends[k];
 		} else {
 			at = hit + 1;

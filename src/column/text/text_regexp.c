@@ -54,7 +54,7 @@ static struct item *add_item(struct reader *r, enum kind kind)
 static void put_range(struct item *t, unsigned from, unsigned to)
 {
 	for (unsigned c = from; c <= to; c++)
-		t->ascii[c >> 6] |= UINT64_C(1) << (c & 63);
+		rql_bit_set(t->ascii, c);
 }
 
 static bool is_word(char c)
@@ -307,7 +307,7 @@ static inline const char *one(const struct item *t, const char *at, const char *
 		return NULL;
 	unsigned char c = (unsigned char)*at++;
 	if (c < 0x80)
-		return t->ascii[c >> 6] >> (c & 63) & 1 ? at : NULL;
+		return rql_bit(t->ascii, c) ? at : NULL;
 	if (!t->beyond)
 		return NULL;
 	while (at < end && !rql_is_character(*at))

@@ -83,13 +83,10 @@ void rql_column_put(struct rql_column *column, uint64_t row, const struct rql_va
 {
 	unsigned bytes = rql_type_bytes(column->type);
 	char *at = bytes ? (char *)column->data + row * bytes : NULL;
-	if (column->validity) {
-		uint64_t bit = UINT64_C(1) << (row & 63);
-		if (value->is_null)
-			column->validity[row >> 6] &= ~bit;
-		else
-			column->validity[row >> 6] |= bit;
-	}
+	if (column->validity && value->is_null)
+		rql_bit_clear(column->validity, row);
+	else if (column->validity)
+		rql_bit_set(column->validity, row);
 	if (value->is_null || !at)
 		return;
 	switch (column->type.id) {

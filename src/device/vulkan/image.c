@@ -4,6 +4,7 @@
  * is the same global one as that of buffers. NVIDIA and lavapipe lose nothing by that; drivers that compress images may
  * keep them uncompressed. */
 #include "device/vulkan/vulkan_internal.h"
+#include "util/bits.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -151,7 +152,7 @@ static uint32_t number_wait(struct rql_vk_gpu *gpu)
 static void number_give(struct rql_vk_gpu *gpu, uint32_t number)
 {
 	pthread_mutex_lock(&gpu->image_lock);
-	gpu->table.used[number / 64] &= ~(UINT64_C(1) << number % 64);
+	rql_bit_clear(gpu->table.used, number);
 	pthread_mutex_unlock(&gpu->image_lock);
 }
 

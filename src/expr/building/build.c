@@ -389,7 +389,7 @@ static void table_value(const struct rql_column *values, uint32_t row, struct rq
 		return;
 	switch (table->kind) {
 	case RQL_LANE_BOOL:
-		((uint64_t *)data)[row >> 6] |= (uint64_t)(v.integer != 0) << (row & 63);
+		rql_bit_or(((uint64_t *)data), row, v.integer != 0);
 		break;
 	case RQL_LANE_I32:
 		((int32_t *)data)[row] = (int32_t)v.integer;
@@ -447,17 +447,6 @@ static void fill_words(const struct rql_column *values, uint32_t count, struct r
 		memcpy((void *)(uintptr_t)table->data, v, count * sizeof *v);
 }
 
-/* Copies which are no NULL; true: some are. */
-static bool fill_valid(const struct rql_column *values, uint32_t count, uint64_t *valid)
-{
-	uint64_t nulls = 0;
-	for (uint32_t w = 0; w < (count + 63) / 64; w++) {
-		valid[w] = values->validity ? values->validity[w] : UINT64_MAX;
-		nulls |= ~valid[w] & (count - w * 64 < 64 ? (UINT64_C(1) << (count - w * 64)) - 1 : UINT64_MAX);
-	}
-	return nulls != 0;
-}
-
 /* A table's values and which are there. lasts: words are read where they lie. */
 static bool fill_table(struct rql_builder *b, const struct rql_column *values, uint32_t count, bool lasts,
                        struct rql_program_table *table, bool *nulls)
@@ -471,7 +460,8 @@ static bool fill_table(struct rql_builder *b, const struct rql_column *values, u
 	table->valid = valid;
 	if (!table->data || !valid)
 		return false;
-	*nulls = fill_valid(values, count, valid);
+	rql_bits_copy(valid, 0, values->validity, 0, count);
+	*nulls = !rql_bits_all(valid, count);
 	if (in_words && !lasts)
 		fill_words(values, count, table);
 	for (uint32_t i = 0; i < count && !in_words; i++)

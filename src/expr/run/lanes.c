@@ -47,17 +47,7 @@ static void load_bits(const uint8_t *source, uint32_t rows, uint64_t *data)
 {
 	memset(data, 0, RQL_VECTOR_WORDS * sizeof(*data));
 	for (uint32_t r = 0; r < rows; r++)
-		data[r >> 6] |= (uint64_t)(source[r] != 0) << (r & 63);
-}
-
-/* Bits first..first+rows-1, moved to the beginning. */
-static void load_valid(const uint64_t *source, uint64_t first, uint32_t rows, uint64_t *valid)
-{
-	memset(valid, 0, RQL_VECTOR_WORDS * sizeof(*valid));
-	for (uint32_t r = 0; r < rows; r++) {
-		uint64_t at = first + r;
-		valid[r >> 6] |= (source[at >> 6] >> (at & 63) & 1) << (r & 63);
-	}
+		rql_bit_or(data, r, source[r] != 0);
 }
 
 bool rql_lanes_load(const struct rql_column *column, uint64_t first, uint32_t rows, enum rql_lane_kind kind, void *data,
@@ -77,8 +67,10 @@ bool rql_lanes_load(const struct rql_column *column, uint64_t first, uint32_t ro
 		done = load_integers(source, bytes, rql_type_is_signed(column->type), kind, rows, data);
 	else
 		return false;
-	if (column->validity)
-		load_valid(column->validity, first, rows, valid);
+	if (column->validity) {
+		memset(valid, 0, RQL_VECTOR_WORDS * sizeof(*valid));
+		rql_bits_copy(valid, 0, column->validity, first, rows);
+	}
 	*out = (struct rql_lanes){data, column->validity ? valid : NULL};
 	return done;
 }

@@ -10,7 +10,7 @@ static rql_int128 integer_at(const struct rql_exec *x, uint16_t reg, uint32_t ro
 	const void *data = x->slots[reg].data;
 	switch (x->program->regs[reg].kind) {
 	case RQL_LANE_BOOL:
-		return ((const uint64_t *)data)[row >> 6] >> (row & 63) & 1;
+		return rql_bit((const uint64_t *)data, row);
 	case RQL_LANE_I32:
 		return ((const int32_t *)data)[row];
 	case RQL_LANE_I64:
@@ -245,7 +245,7 @@ static void make_null(struct rql_exec *x, uint16_t reg, uint32_t row)
 			slot->own_valid[w] = slot->valid ? slot->valid[w] : ~UINT64_C(0);
 		slot->valid = slot->own_valid;
 	}
-	slot->own_valid[row >> 6] &= ~(UINT64_C(1) << (row & 63));
+	rql_bit_clear(slot->own_valid, row);
 }
 
 rql_status rql_step_judge(struct rql_exec *x, const struct rql_step *s, const uint64_t *rows, struct rql_error *err)

@@ -134,9 +134,7 @@ static void mask(struct block *b, const uint64_t *bits)
 		return;
 	if (b->all) {
 		memset(b->live, 0, sizeof b->live);
-		memset(b->live, 0xff, b->n / 64 * sizeof *b->live);
-		if (b->n & 63)
-			b->live[b->n / 64] = (UINT64_C(1) << (b->n & 63)) - 1;
+		rql_bits_fill(b->live, b->n);
 	}
 	b->all = false;
 	for (uint32_t w = 0; w < (b->n + 63) / 64; w++)
@@ -427,7 +425,7 @@ static rql_status put_result(const struct aggregate *a, uint64_t i, struct rql_c
 		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "a sum leaves its type");
 	rql_column_put(column, i, &v);
 	if (column->validity)
-		column->validity[i >> 6] |= UINT64_C(1) << (i & 63);
+		rql_bit_set(column->validity, i);
 	return RQL_OK;
 }
 

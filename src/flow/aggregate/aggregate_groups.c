@@ -44,11 +44,6 @@ struct measuring {
 	struct span *spans; /* of each worker */
 };
 
-static bool is_valid(const uint64_t *valid, uint32_t i)
-{
-	return !valid || (valid[i >> 6] >> (i & 63) & 1);
-}
-
 /* Lanes of rows [first, first + n). */
 static void load_lanes(const struct rql_vector *v, uint64_t first, uint32_t n, int64_t data[RQL_VECTOR_ROWS],
                        uint64_t valid[RQL_VECTOR_WORDS], struct rql_lanes *lanes)
@@ -72,7 +67,7 @@ static rql_status measure_morsel(void *state, uint64_t first, uint64_t rows, uns
 		load_lanes(m->v, first + at, n, data, valid, &lanes);
 		const int64_t *values = lanes.data;
 		for (uint32_t i = 0; i < n; i++) {
-			if (!is_valid(lanes.valid, i)) {
+			if (!rql_bit_valid(lanes.valid, i)) {
 				s->nulls = true;
 				continue;
 			}
@@ -134,7 +129,7 @@ static rql_status fill_morsel(void *state, uint64_t first, uint64_t rows, unsign
 		load_lanes(f->v, f->first + at, n, data, valid, &lanes);
 		const int64_t *values = lanes.data;
 		for (uint32_t i = 0; i < n; i++) {
-			const uint64_t field = is_valid(lanes.valid, i) ? (uint64_t)values[i] - (uint64_t)f->least + 1 : 0;
+			const uint64_t field = rql_bit_valid(lanes.valid, i) ? (uint64_t)values[i] - (uint64_t)f->least + 1 : 0;
 			if (f->bits == 32)
 				((uint32_t *)f->fields)[at + i] = (uint32_t)field;
 			else

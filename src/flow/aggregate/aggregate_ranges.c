@@ -104,11 +104,6 @@ struct other {
 	const uint64_t *valid; /* NULL: all are */
 };
 
-static bool has_value(const struct other *o, uint64_t row)
-{
-	return !o->valid || (o->valid[row >> 6] >> (row & 63) & 1);
-}
-
 /* With keys there are positions of keys that have one row, which are of nobody. */
 static uint64_t positions(const struct joining *j)
 {
@@ -125,12 +120,12 @@ static rql_status sum_points(struct ranging *g, const struct other *o, rql_int12
 	before[0] = 0;
 	for (uint64_t p = 0; p < positions(j); p++) {
 		uint32_t row = j->sorted.rows[p];
-		before[p + 1] = before[p] + (row < points && has_value(o, row) ? o->value[row] : 0);
+		before[p + 1] = before[p] + (row < points && rql_bit_valid(o->valid, row) ? o->value[row] : 0);
 	}
 	for (uint64_t i = 0; i < rows; i++) {
 		struct rql_key_rows of = g->rows[i];
 		if (of.count == 1)
-			sums[i] = has_value(o, of.first) ? o->value[of.first] : 0;
+			sums[i] = rql_bit_valid(o->valid, of.first) ? o->value[of.first] : 0;
 		else
 			sums[i] = of.count ? before[of.first + of.count] - before[of.first] : 0;
 	}
@@ -147,7 +142,7 @@ static rql_status sum_lookers(struct ranging *g, const struct other *o, rql_int1
 	RQL_TRY(RQL_ZEROED_SCRATCH(g->r, change, points + 1));
 	for (uint64_t i = 0; i < rows; i++) {
 		struct rql_key_rows of = g->rows[i];
-		if (!of.count || !has_value(o, i))
+		if (!of.count || !rql_bit_valid(o->valid, i))
 			continue;
 		if (of.count == 1) {
 			sums[of.first] += o->value[i];
@@ -181,7 +176,7 @@ static rql_status add_found(void *state, const uint32_t *rows, uint32_t count, s
 	const struct adding *a = state;
 	(void)err;
 	for (uint32_t i = 0; i < count; i++)
-		*a->sum += has_value(a->o, rows[i]) ? a->o->value[rows[i]] : 0;
+		*a->sum += rql_bit_valid(a->o->valid, rows[i]) ? a->o->value[rows[i]] : 0;
 	return RQL_OK;
 }
 
@@ -291,11 +286,6 @@ static rql_status new_numbers(struct ranging *g, struct rql_type type, rql_int12
 	return RQL_OK;
 }
 
-static void clear(uint64_t *bits, uint64_t i)
-{
-	bits[i >> 6] &= ~(UINT64_C(1) << (i & 63));
-}
-
 /* The argument of the aggregate over the keeper's rows. */
 static rql_status make_part(struct ranging *g, const struct rql_expr *e, enum part_kind kind, struct rql_vector *out)
 {
@@ -309,10 +299,10 @@ static rql_status make_part(struct ranging *g, const struct rql_expr *e, enum pa
 		RQL_TRY(load(g, side, e->children[0], !sum, &o));
 	if (side == g->keeper) {
 		for (uint64_t i = 0; i < g->kept.rows; i++) {
-			bool counts = !e->child_count || has_value(&o, i);
+			bool counts = !e->child_count || rql_bit_valid(o.valid, i);
 			numbers[i] = counts ? (rql_int128)g->pairs[i] * (sum ? o.value[i] : 1) : 0;
 			if (!counts && sum)
-				clear(valid, i);
+				rql_bit_clear(valid, i);
 		}
 		return RQL_OK;
 	}
@@ -324,7 +314,7 @@ static rql_status make_part(struct ranging *g, const struct rql_expr *e, enum pa
 	RQL_TRY(sum_other(g, &counted, values));
 	for (uint64_t i = 0; i < g->kept.rows; i++)
 		if (!values[i])
-			clear(valid, i);
+			rql_bit_clear(valid, i);
 	return RQL_OK;
 }
 

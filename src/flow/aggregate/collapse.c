@@ -144,11 +144,6 @@ static rql_status list_groups(struct collapsing *c, struct rql_hidden_groups *hi
 
 /* ---- aggregates ---- */
 
-static bool is_valid(const struct rql_agg_values *v, uint64_t row)
-{
-	return !v->valid || (v->valid[row >> 6] >> (row & 63) & 1);
-}
-
 static bool real_before(double a, double b) /* DuckDB's order: NaN is the greatest */
 {
 	return isnan(a) ? false : isnan(b) || a < b;
@@ -181,10 +176,10 @@ static rql_status collapse_agg(struct collapsing *c, uint32_t a, struct rql_agg_
 		return rql_error_memory(c->err, 0, "an answer");
 	for (uint64_t i = 0; i < c->from->group_count; i++) {
 		uint32_t g = c->group[i];
-		if (!is_valid(from, i))
+		if (!rql_bit_valid(from->valid, i))
 			continue;
-		put_together(c->leaf->aggs[a].kind, from, i, !(to->valid[g >> 6] >> (g & 63) & 1), to, g);
-		to->valid[g >> 6] |= 1ull << (g & 63);
+		put_together(c->leaf->aggs[a].kind, from, i, !rql_bit(to->valid, g), to, g);
+		rql_bit_set(to->valid, g);
 	}
 	return RQL_OK;
 }

@@ -206,7 +206,7 @@ static rql_status filter_by_rows(const struct rql_evaluator *e, const struct par
 {
 	uint32_t count = 0;
 	for (uint32_t i = 0; i < n; i++) {
-		bool pass = live[i >> 6] >> (i & 63) & 1;
+		bool pass = rql_bit(live, i);
 		for (uint32_t c = 0; pass && c < part->count; c++) {
 			struct rql_value v;
 			RQL_TRY(rql_rowset_eval(set, e->exprs[part->first + c], rows[i], &v, err));
@@ -214,7 +214,7 @@ static rql_status filter_by_rows(const struct rql_evaluator *e, const struct par
 		}
 		count += pass;
 		if (!pass)
-			live[i >> 6] &= ~(UINT64_C(1) << (i & 63));
+			rql_bit_clear(live, i);
 	}
 	*left = count;
 	return RQL_OK;
@@ -274,7 +274,7 @@ static void store_lanes(const struct rql_lanes *lanes, enum rql_lane_kind kind, 
 		memset(column->validity + first / 64, 0xff, (n + 63) / 64 * sizeof(uint64_t));
 	if (kind == RQL_LANE_BOOL)
 		for (uint32_t i = 0; i < n; i++)
-			((uint8_t *)to)[i] = ((const uint64_t *)lanes->data)[i >> 6] >> (i & 63) & 1;
+			((uint8_t *)to)[i] = rql_bit((const uint64_t *)lanes->data, i);
 	else if (kind == RQL_LANE_I32)
 		STORE_INTEGERS(int32_t);
 	else if (kind == RQL_LANE_I64)
@@ -316,7 +316,7 @@ static rql_status compute_by_rows(const struct computing *c, uint64_t first, uin
 			continue;
 		v.type = c->column->type;
 		rql_column_put(c->column, i, &v);
-		c->column->validity[i >> 6] |= UINT64_C(1) << (i & 63);
+		rql_bit_set(c->column->validity, i);
 	}
 	return RQL_OK;
 }
@@ -331,18 +331,6 @@ static rql_status compute_morsel(void *state, uint64_t first, uint64_t rows, uns
 		RQL_TRY(compute_vector(c, first + i, n, worker, err));
 	}
 	return RQL_OK;
-}
-
-/* Without a NULL nobody needs to look for one. */
-static void drop_validity(struct rql_column *column, uint64_t rows)
-{
-	uint64_t all = ~UINT64_C(0);
-	for (uint64_t w = 0; w < rows / 64; w++)
-		all &= column->validity[w];
-	if (rows & 63)
-		all &= column->validity[rows / 64] | ~UINT64_C(0) << (rows & 63);
-	if (all == ~UINT64_C(0))
-		column->validity = NULL;
 }
 
 /* Row by row, without an evaluator: a query of one row would make one for each column. */
@@ -378,7 +366,8 @@ rql_status rql_rowset_compute(struct rql_running *r, const struct rql_rowset *se
 		return rql_rowset_compute_string(r, set, tree, column, e->type, out);
 	RQL_TRY(rql_column_room(r, e->type, set->rows, true, &c.column));
 	RQL_TRY(by_rows && set->rows <= FEW_ROWS ? compute_few(r, &c) : compute_many(r, &c));
-	drop_validity(c.column, set->rows);
+	if (rql_bits_all(c.column->validity, set->rows))
+		c.column->validity = NULL; /* nobody needs to look for a NULL */
 	*out = (struct rql_vector){.kind = RQL_VECTOR_COLUMN, .type = e->type, .values = c.column};
 	return RQL_OK;
 }

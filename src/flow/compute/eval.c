@@ -22,7 +22,7 @@ struct rql_value rql_vector_get(const struct rql_vector *v, uint32_t row)
 		return v->wide[row] == v->null_wide
 		           ? rql_value_null(v->type)
 		           : (struct rql_value){.type = v->type, .integer = rql_vector_wide(v, row)};
-	if (v->valid && !(v->valid[row >> 6] >> (row & 63) & 1))
+	if (!rql_bit_valid(v->valid, row))
 		return rql_value_null(v->type);
 	struct rql_value value = {.type = v->type};
 	if (v->kind == RQL_VECTOR_INTEGER)

@@ -132,8 +132,8 @@ rql_status rql_join_test(struct joining *j, struct pair_room *room, unsigned wor
 	uint32_t numbers[RQL_VECTOR_ROWS], left, n = room->count;
 	for (uint32_t i = 0; i < n; i++)
 		numbers[i] = i;
-	for (uint32_t w = 0; w < RQL_VECTOR_WORDS; w++)
-		live[w] = n >= (w + 1) * 64 ? ~UINT64_C(0) : n > w * 64 ? (UINT64_C(1) << (n & 63)) - 1 : 0;
+	memset(live, 0, RQL_VECTOR_WORDS * sizeof *live);
+	rql_bits_fill(live, n);
 	RQL_TRY(show_candidates(j, room, err));
 	return rql_evaluator_filter(j->rest, &room->set, worker, numbers, n, live, &left, err);
 }
@@ -440,7 +440,7 @@ static rql_status make_doubts(struct joining *j, struct doubts *d)
 	RQL_TRY(RQL_ZEROED_SCRATCH(j->r, side->none, (side->set->rows + 63) / 64));
 	for (uint64_t i = 0; i < side->set->rows; i++)
 		if (!is_null(&j->words.sides[0].vectors[open], (uint32_t)i))
-			side->none[i >> 6] |= UINT64_C(1) << (i & 63);
+			rql_bit_set(side->none, i);
 	return rql_key_table_make(j->r, side, d->keys.bits, &d->nulls);
 }
 
@@ -456,7 +456,7 @@ static rql_status mark_doubts(struct joining *j, struct rql_column *mark)
 			continue;
 		rql_key_table_find(is_null(probe, (uint32_t)i) ? &d.all : &d.nulls, side->words + i, 1, &rows);
 		if (rows.count)
-			mark->validity[i >> 6] &= ~(UINT64_C(1) << (i & 63));
+			rql_bit_clear(mark->validity, i);
 	}
 	return RQL_OK;
 }

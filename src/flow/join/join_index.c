@@ -54,7 +54,7 @@ bool rql_index_range_of(const struct joining *j, const struct range_bounds *b, u
 	const struct rql_join_range *range = &j->keys.range;
 	*least = range->bounds[0] ? b->places[0][i] : 0;
 	*greatest = range->bounds[1] ? b->places[1][i] : UINT64_MAX;
-	if (!(b->live[i >> 6] >> (i & 63) & 1) || (range->bounds[0] && range->open[0] && *least == UINT64_MAX) ||
+	if (!rql_bit(b->live, i) || (range->bounds[0] && range->open[0] && *least == UINT64_MAX) ||
 	    (range->bounds[1] && range->open[1] && !*greatest))
 		return false;
 	*least += range->bounds[0] && range->open[0];

@@ -28,23 +28,13 @@ bool rql_join_by_pairs(const struct joining *j)
 
 /* ---- pairs as they come ---- */
 
-static inline bool is_hit(const struct finding *f, uint32_t row)
-{
-	return f->hit[row >> 6] >> (row & 63) & 1;
-}
-
-static inline void hit(struct finding *f, uint32_t row)
-{
-	f->hit[row >> 6] |= UINT64_C(1) << (row & 63);
-}
-
 static rql_status take(struct finding *f, uint32_t build, uint32_t probe, struct rql_error *err)
 {
 	struct joining *j = f->j;
-	if (j->single && is_hit(f, probe))
+	if (j->single && rql_bit(f->hit, probe))
 		return rql_join_two_partners(err);
 	if (f->hit)
-		hit(f, probe);
+		rql_bit_set(f->hit, probe);
 	if (j->found)
 		rql_join_mark_found(j, build);
 	if (j->wants != WANT_PAIRS)
@@ -95,7 +85,7 @@ static void check_part(void *state, uint64_t index, unsigned worker)
 	memset(c->same + first / 64, 0, (n + 63) / 64 * sizeof(*c->same));
 	for (uint64_t i = first; i < first + n; i++) {
 		const bool same = rql_keys_same(&c->j->words, c->rows[0][i], c->rows[1][i]);
-		c->same[i >> 6] |= (uint64_t)same << (i & 63);
+		rql_bit_or(c->same, i, same);
 		wrong -= same;
 	}
 	if (wrong)
@@ -130,7 +120,7 @@ rql_status rql_join_pairs_check(struct joining *j, struct rql_found *found, stru
 	for (uint64_t i = 0; i < c.count; i++) {
 		k->rows[0][found->count] = c.rows[0][i];
 		k->rows[1][found->count] = c.rows[1][i];
-		found->count += k->same[i >> 6] >> (i & 63) & 1;
+		found->count += rql_bit(k->same, i);
 	}
 	found->columns[0][0] = k->rows[0];
 	found->columns[1][0] = k->rows[1];
@@ -158,7 +148,7 @@ static rql_status test(struct finding *f, const uint32_t *build, const uint32_t 
 	memcpy(f->room->probe, probe, count * sizeof(*probe));
 	RQL_TRY(rql_join_test(f->j, f->room, 0, live, err));
 	for (uint32_t i = 0; i < count; i++)
-		if (live[i / 64] >> (i % 64) & 1)
+		if (rql_bit(live, i))
 			RQL_TRY(take(f, build[i], probe[i], err));
 	return RQL_OK;
 }
@@ -168,7 +158,7 @@ static rql_status put_some(struct finding *f, const uint32_t *build, const uint3
 {
 	RQL_TRY(rql_running_ask(f->j->r, err));
 	for (uint64_t i = 0; !build && i < count; i++)
-		hit(f, probe[i]);
+		rql_bit_set(f->hit, probe[i]);
 	if (!build)
 		return RQL_OK;
 	if (f->room) {
@@ -205,11 +195,11 @@ static rql_status take_alone(struct finding *f)
 	const uint64_t rows = j->sides[!j->build]->rows;
 	const bool wanted = j->wants == WANT_HITS;
 	for (uint64_t i = 0; j->wants == WANT_MARK && i < rows; i++)
-		j->hit[i] = is_hit(f, (uint32_t)i);
+		j->hit[i] = rql_bit(f->hit, (uint32_t)i);
 	if (!j->keep_probe && j->wants != WANT_HITS && j->wants != WANT_MISSES)
 		return RQL_OK;
 	for (uint64_t i = 0; i < rows; i++) {
-		if (is_hit(f, (uint32_t)i) != wanted)
+		if (rql_bit(f->hit, (uint32_t)i) != wanted)
 			continue;
 		if (f->p->count == f->p->room)
 			RQL_TRY(rql_join_add_room(j, f->p, 1, j->r->err));

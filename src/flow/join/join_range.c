@@ -74,7 +74,7 @@ static bool nulls_find(const struct joining *j)
 		uint32_t n = side->set->rows - at < RQL_VECTOR_ROWS ? (uint32_t)(side->set->rows - at) : RQL_VECTOR_ROWS;
 		rql_range_bounds(j, at, n, &b);
 		for (uint32_t i = 0; i < n; i++)
-			if (!(b.live[i >> 6] >> (i & 63) & 1) || rql_key_is_none(side, at + i))
+			if (!rql_bit(b.live, i) || rql_key_is_none(side, at + i))
 				return true;
 	}
 	return false;
@@ -150,7 +150,7 @@ void rql_range_find(const struct joining *j, uint64_t at, uint32_t n, struct rql
 		fetch(j, n, &b);
 	for (uint32_t i = 0; i < n; i++) {
 		struct rql_key_rows of = j->keys.key_count ? rows[i] : j->sorted.all;
-		bool live = b.live[i >> 6] >> (i & 63) & 1 && of.count && !rql_key_is_none(&j->words.sides[1], at + i);
+		bool live = rql_bit(b.live, i) && of.count && !rql_key_is_none(&j->words.sides[1], at + i);
 		if (!live) {
 			rows[i] = (struct rql_key_rows){0, 0};
 			continue;

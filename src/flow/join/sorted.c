@@ -39,10 +39,8 @@ static rql_status value_morsel(void *state, uint64_t first, uint64_t rows, unsig
 		uint32_t n = first + rows - at < RQL_VECTOR_ROWS ? (uint32_t)(first + rows - at) : RQL_VECTOR_ROWS;
 		const uint32_t *list = rql_rowset_rows(v->side->set, at, n, numbers);
 		const uint64_t *valid = rql_narrow_places(v->value, list, n, &room, v->places + at);
-		for (uint32_t w = 0; w < (n + 63) / 64 && valid; w++) {
-			uint64_t bits = n - w * 64 < 64 ? (UINT64_C(1) << (n - w * 64)) - 1 : UINT64_MAX;
-			v->side->none[at / 64 + w] |= ~valid[w] & bits;
-		}
+		for (uint32_t w = 0; w < (n + 63) / 64 && valid; w++)
+			v->side->none[at / 64 + w] |= ~valid[w] & rql_bit_mask(n - w * 64);
 	}
 	return RQL_OK;
 }

@@ -35,7 +35,7 @@ static inline unsigned part_of(const struct splitting *s, uint64_t word)
 
 static bool is_none(const uint64_t *none, uint64_t i)
 {
-	return none && (none[i >> 6] >> (i & 63) & 1);
+	return none && rql_bit(none, i);
 }
 
 static rql_status count_morsel(void *state, uint64_t first, uint64_t rows, unsigned worker, struct rql_error *err)

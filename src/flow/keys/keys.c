@@ -39,16 +39,6 @@ struct column {
 	} *ranges;
 };
 
-static bool is_valid(const uint64_t *valid, uint32_t i)
-{
-	return !valid || (valid[i >> 6] >> (i & 63) & 1);
-}
-
-static void set_bit(uint64_t *bits, uint64_t i)
-{
-	bits[i >> 6] |= UINT64_C(1) << (i & 63);
-}
-
 static rql_status measure(void *state, uint64_t first, uint64_t rows, unsigned worker, struct rql_error *err)
 {
 	struct column *c = state;
@@ -77,7 +67,7 @@ static rql_status measure(void *state, uint64_t first, uint64_t rows, unsigned w
 		}
 		for (uint32_t i = 0; i < n; i++) {
 			rql_uint128 place = wide ? (rql_uint128)room.data[i] : places[i];
-			if (!is_valid(valid, i)) {
+			if (!rql_bit_valid(valid, i)) {
 				range->nulls = true;
 				continue;
 			}
@@ -287,7 +277,7 @@ static rql_status number_places(struct column *c, uint32_t side, struct numberin
 		for (uint32_t i = 0; i < count; i++) {
 			uint32_t number = NOT_SEEN;
 			struct entry e = place_entry(wide ? (rql_uint128)room.data[i] : places[i]);
-			if (is_valid(valid, i))
+			if (rql_bit_valid(valid, i))
 				RQL_TRY(number_of(n, &e, side == 0, &number));
 			distances[at + i] = number == NOT_SEEN ? UINT64_MAX : number;
 		}
@@ -326,10 +316,10 @@ static void add_bits(uint64_t *bits, const bool *bytes, uint32_t n)
 	for (; i + 8 <= n; i += 8) {
 		uint64_t eight;
 		memcpy(&eight, bytes + i, 8);
-		bits[i >> 6] |= (eight * UINT64_C(0x0102040810204080) >> 56) << (i & 63);
+		bits[i / 64] |= (eight * UINT64_C(0x0102040810204080) >> 56) << i % 64;
 	}
 	for (; i < n; i++)
-		bits[i >> 6] |= (uint64_t)bytes[i] << (i & 63);
+		rql_bit_or(bits, i, bytes[i]);
 }
 
 /* What becomes of `n` rows' distances; `first` is a multiple of 64. */
@@ -392,7 +382,7 @@ static rql_status append_morsel(void *state, uint64_t first, uint64_t rows, unsi
 			out[i] = !c->any || places[i] > last;
 		}
 		for (uint32_t i = 0; i < n && valid; i++)
-			if (!is_valid(valid, i)) {
+			if (!rql_bit_valid(valid, i)) {
 				places[i] = c->span;
 				out[i] = !null_code;
 			}
@@ -421,7 +411,7 @@ static rql_status shorten(struct rql_running *r, struct rql_keys *keys)
 			RQL_TRY(number_of(&n, &e, s == 0, &number));
 			side->words[i] = number;
 			if (!number)
-				set_bit(side->none, i);
+				rql_bit_set(side->none, i);
 		}
 	}
 	keys->bits = bits_of(n.count);
@@ -499,7 +489,7 @@ static rql_status hash_morsel(void *state, uint64_t first, uint64_t rows, unsign
 		const struct rql_string *s = string_at(&side->vectors[0], rql_rowset_row(side->set, i));
 		side->words[i] = s ? string_entry(s).hash : 0;
 		if (!s)
-			set_bit(side->none, i);
+			rql_bit_set(side->none, i);
 	}
 	return RQL_OK;
 }

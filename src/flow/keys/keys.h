@@ -33,7 +33,7 @@ rql_status rql_keys_hash(struct rql_running *r, struct rql_keys *keys) RQL_MUST_
 bool rql_keys_same(const struct rql_keys *keys, uint32_t first, uint32_t second); /* a row of side 0, a row of side 1 */
 static inline bool rql_key_is_none(const struct rql_key_side *side, uint64_t row)
 {
-	return side->none && (side->none[row >> 6] >> (row & 63) & 1);
+	return side->none && rql_bit(side->none, row);
 }
 
 /* ---- rows by their words (key_table.c) ---- */

@@ -18,7 +18,7 @@ static bool is_null(const struct rql_sort_key *k, uint32_t row)
 		return v->wide[row] == v->null_wide;
 	if (v->kind == RQL_VECTOR_COLUMN)
 		return !rql_column_valid(v->values, row);
-	return v->valid && !(v->valid[row >> 6] >> (row & 63) & 1);
+	return !rql_bit_valid(v->valid, row);
 }
 
 static int compare_values(const struct rql_vector *v, uint32_t a, uint32_t b)

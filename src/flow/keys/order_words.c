@@ -18,17 +18,12 @@ static rql_uint128 integer_place(rql_int128 value, struct rql_type type)
 	return type.id == RQL_TYPE_UHUGEINT ? (rql_uint128)value : (rql_uint128)value ^ (rql_uint128)1 << 127;
 }
 
-static bool is_valid(const struct rql_vector *v, uint32_t row)
-{
-	return !v->valid || (v->valid[row >> 6] >> (row & 63) & 1);
-}
-
 /* false: NULL. */
 static inline bool place_of(const struct rql_vector *v, uint32_t row, rql_uint128 *place)
 {
 	if (v->kind == RQL_VECTOR_INTEGER) {
 		*place = integer_place(v->integer[row], v->type);
-		return is_valid(v, row);
+		return rql_bit_valid(v->valid, row);
 	}
 	if (v->kind == RQL_VECTOR_CODES && v->ordered) {
 		*place = v->codes[row];
@@ -40,7 +35,7 @@ static inline bool place_of(const struct rql_vector *v, uint32_t row, rql_uint12
 	}
 	if (v->kind == RQL_VECTOR_REAL) {
 		*place = rql_real_place(v->real[row]);
-		return is_valid(v, row);
+		return rql_bit_valid(v->valid, row);
 	}
 	struct rql_value value = rql_vector_get(v, row);
 	if (!value.is_null)

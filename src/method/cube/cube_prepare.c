@@ -24,11 +24,6 @@ struct binding {
 
 /* ---- which values pass ---- */
 
-static bool in_set(const uint64_t *set, uint32_t code)
-{
-	return set[code >> 6] >> (code & 63) & 1;
-}
-
 static rql_status pass_digit(struct binding *b, const struct rql_box *box, uint32_t digit, struct box_pass *out,
                              struct rql_error *err)
 {
@@ -47,7 +42,7 @@ static rql_status pass_digit(struct binding *b, const struct rql_box *box, uint3
 			memset(pass, 1, radix);
 		}
 		for (uint32_t v = 0; v < radix; v++)
-			pass[v] &= in_set(set, code[v]);
+			pass[v] &= rql_bit(set, code[v]);
 	}
 	uint64_t passing = radix;
 	if (pass) {

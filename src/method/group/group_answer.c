@@ -84,7 +84,7 @@ static void answer_agg(const struct answering *a, uint32_t i, uint64_t first, ui
 		else
 			to->integer[g] = integer_value(a, agg, g, present);
 		if (to->valid && present)
-			to->valid[g / 64] |= UINT64_C(1) << g % 64;
+			rql_bit_set(to->valid, g);
 	}
 }
 

@@ -188,7 +188,7 @@ void rql_index_key_read(const struct rql_index_key *key, const struct rql_store_
 		for (uint32_t r = 0; r < rows && key->count == 1; r++)
 			keys[r] = digit_at(digit, room, r);
 		for (uint32_t r = 0; r < rows && key->count > 1; r++) {
-			const bool is_null = !(has_value[r / 64] >> r % 64 & 1);
+			const bool is_null = !rql_bit(has_value, r);
 			keys[r] = (i ? keys[r] * (digit->last + 2) : 0) + (is_null ? 0 : digit_at(digit, room, r) + 1);
 		}
 	}

@@ -111,7 +111,7 @@ static void mark_blocks(struct running *r, uint64_t first_block, const uint32_t 
 		return;
 	for (uint32_t k = 0; k < count; k++) {
 		uint64_t block = first_block + rows[k] / RQL_STORE_BLOCK;
-		r->some[block / 64] |= UINT64_C(1) << block % 64;
+		rql_bit_set(r->some, block);
 	}
 }
 
@@ -126,7 +126,7 @@ static void mark_rows(struct running *r, uint64_t first_block, const uint32_t *r
 {
 	for (uint32_t k = 0; k < count; k++) {
 		uint32_t row = rows[k] % RQL_STORE_BLOCK;
-		bits_of(r, first_block + rows[k] / RQL_STORE_BLOCK)[row / 64] |= UINT64_C(1) << row % 64;
+		rql_bit_set(bits_of(r, first_block + rows[k] / RQL_STORE_BLOCK), row);
 	}
 }
 
@@ -155,7 +155,7 @@ static rql_status find_blocks(struct running *r, uint32_t s, struct rql_error *e
 	} else if (status == RQL_ERROR_LIMIT || status == RQL_ERROR_MEMORY) {
 		rql_error_clear(&why);
 		for (uint64_t b = segment->first_block; b < segment->first_block + segment->blocks; b++)
-			r->some[b / 64] |= UINT64_C(1) << b % 64;
+			rql_bit_set(r->some, b);
 		return RQL_OK;
 	}
 	rql_error_move(err, &why);

@@ -27,7 +27,7 @@ static void read_block(struct placing *p, uint32_t block, rql_int128 *values)
 	(void)rql_store_decode_validity(p->kernels, view, block, 0, rows, known);
 	rql_index_decode_wide(p->kernels, view, block, 0, rows, values);
 	for (uint32_t r = 0; r < rows; r++)
-		if (known[r / 64] >> r % 64 & 1)
+		if (rql_bit(known, r))
 			p->items[p->count++] = (struct item){.low = (uint64_t)values[r],
 			                                     .high = (uint64_t)(values[r] >> 64) ^ SIGN,
 			                                     .row = block * RQL_STORE_BLOCK + r};

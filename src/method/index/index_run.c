@@ -32,7 +32,7 @@ static void read_block(struct making *m, const struct rql_store_kernels *k, uint
 	const uint32_t rows = m->segment->columns[m->of->column].blocks[block].rows;
 	rql_index_key_read(&m->run->key, k, m->segment, block, room, keys, known);
 	for (uint32_t r = 0; r < rows; r++)
-		if (known[r / 64] >> r % 64 & 1)
+		if (rql_bit(known, r))
 			m->pairs[m->count++] = (struct rql_index_pair){.key = keys[r], .row = block * RQL_STORE_BLOCK + r};
 }
 

@@ -46,18 +46,10 @@ static uint32_t codes_of(const struct rql_store_column *column)
 static uint64_t runs_of(const uint64_t *codes, uint32_t count, struct rql_index_range *ranges)
 {
 	uint64_t runs = 0;
-	for (uint32_t at = 0; at < count;) {
-		uint64_t word = codes[at / 64] >> at % 64;
-		if (!word) {
-			at = (at / 64 + 1) * 64;
-			continue;
-		}
-		uint32_t first = at + (uint32_t)__builtin_ctzll(word);
-		for (at = first; at < count && codes[at / 64] >> at % 64 & 1;)
-			at++;
-		if (first < count && ranges)
-			ranges[runs] = (struct rql_index_range){first, (rql_int128)at - 1};
-		runs += first < count;
+	for (uint32_t first = 0, end; (first = rql_bits_next(codes, count, first, true)) < count; first = end, runs++) {
+		end = rql_bits_next(codes, count, first, false);
+		if (ranges)
+			ranges[runs] = (struct rql_index_range){first, (rql_int128)end - 1};
 	}
 	return runs;
 }

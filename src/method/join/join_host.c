@@ -285,7 +285,7 @@ static rql_status find_partners(struct heavy *h, uint64_t word, struct rql_error
 	for (uint64_t i = 0; i < build->rows; i++) {
 		if (!(i % CHUNK_ROWS) && progress && atomic_load_explicit(&progress->cancel, memory_order_relaxed))
 			return rql_error_set(err, RQL_ERROR_INTERRUPTED, "INTERRUPT Error: Interrupted!");
-		if (build->words[i] != word || (build->none && (build->none[i >> 6] >> (i & 63) & 1)))
+		if (build->words[i] != word || (build->none && rql_bit(build->none, i)))
 			continue;
 		h->rows[h->count++] = (uint32_t)i;
 		if (h->count == FOUND_AT_ONCE)

@@ -72,7 +72,7 @@ static uint64_t field_at(const struct decoding *d, const struct source *s, uint6
 
 static void put_null(struct rql_column *to, uint64_t i)
 {
-	to->validity[i / 64] &= ~(UINT64_C(1) << i % 64);
+	rql_bit_clear(to->validity, i);
 }
 
 #define NUMBERS(TYPE, VALUE)                                                                                           \

@@ -276,9 +276,9 @@ static rql_status bind_codes(struct binding *b, const struct rql_conjunct *c, co
 	if (!codes)
 		return rql_error_memory(b->err, (uint64_t)words * 8, "preparing a scan");
 	for (uint32_t code = 0; code < count - dimension->has_null; code++) {
-		if (!(c->codes[code / 64] >> code % 64 & 1))
+		if (!rql_bit(c->codes, code))
 			continue;
-		codes[code / 64] |= UINT64_C(1) << code % 64;
+		rql_bit_set(codes, code);
 		first = set++ ? first : code;
 		last = code;
 	}

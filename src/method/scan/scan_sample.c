@@ -57,7 +57,7 @@ static uint32_t draw_rows(uint64_t *mask, uint32_t block_rows, uint64_t block)
 		noise = noise * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
 		uint32_t row = first + (uint32_t)((noise >> 33) % stride);
 		if (row < block_rows) {
-			mask[row / 64] |= UINT64_C(1) << row % 64;
+			rql_bit_set(mask, row);
 			count++;
 		}
 	}
@@ -90,14 +90,6 @@ static rql_status sample_step(struct sampling *s, uint32_t step, const uint64_t 
 	return RQL_OK;
 }
 
-static uint32_t count_bits(const uint64_t *mask, uint32_t rows)
-{
-	uint32_t count = 0;
-	for (uint32_t i = 0; i < (rows + 63) / 64; i++)
-		count += (uint32_t)__builtin_popcountll(mask[i]);
-	return count;
-}
-
 static void sample_block(struct sampling *s, uint64_t block, bool timed)
 {
 	struct rql_scan_worker *w = s->worker;
@@ -113,13 +105,13 @@ static void sample_block(struct sampling *s, uint64_t block, bool timed)
 			s->failed[i] = true;
 			continue;
 		}
-		s->passed_step[i] += count_bits(w->mask, w->block_rows);
+		s->passed_step[i] += (uint32_t)rql_bits_count(w->mask, w->block_rows);
 		for (uint32_t word = 0; word < (w->block_rows + 63) / 64; word++)
 			all[word] &= w->mask[word];
 	}
 	s->words += timed ? (w->block_rows + 63) / 64 : 0;
 	s->rows += rows;
-	s->passed += count_bits(all, w->block_rows);
+	s->passed += (uint32_t)rql_bits_count(all, w->block_rows);
 }
 
 /* `seen` of n; when that is seldom, as if it had been seen once in 1 / prior before. */

@@ -40,7 +40,7 @@ static uint32_t read_part(const struct making *m, struct sorter *s, uint32_t par
 		const uint32_t block = part * RQL_SIEVE_PART_BLOCKS + b, rows = m->view->blocks[block].rows;
 		rql_sieve_decode(m->kernels, m->view, block, 0, rows, s->keys + b * RQL_STORE_BLOCK, valid);
 		for (uint32_t r = 0; r < rows; r++)
-			if (valid[r / 64] >> r % 64 & 1)
+			if (rql_bit(valid, r))
 				s->rows[count++] = b * RQL_STORE_BLOCK + r;
 	}
 	return count;

@@ -51,32 +51,18 @@ static uint32_t codes_of(const struct rql_store_column *column)
 	return column->dimension->count - column->dimension->has_null;
 }
 
-/* The first bit at or behind `at` that is set (or not), at most count. */
-static uint32_t next_bit(const uint64_t *bits, uint32_t count, uint32_t at, bool set)
-{
-	while (at < count) {
-		uint64_t word = (set ? bits[at / 64] : ~bits[at / 64]) >> at % 64;
-		if (word) {
-			at += (uint32_t)__builtin_ctzll(word);
-			break;
-		}
-		at = (at / 64 + 1) * 64;
-	}
-	return at < count ? at : count;
-}
-
 static rql_status take_codes(const struct rql_store_column *column, const uint64_t *codes,
                              struct rql_sieve_predicate *out, struct rql_error *err)
 {
 	const uint32_t count = codes_of(column);
 	uint64_t runs = 0;
-	for (uint32_t at = next_bit(codes, count, 0, true); at < count; runs++)
-		at = next_bit(codes, count, next_bit(codes, count, at, false), true);
+	for (uint32_t at = rql_bits_next(codes, count, 0, true); at < count; runs++)
+		at = rql_bits_next(codes, count, rql_bits_next(codes, count, at, false), true);
 	RQL_TRY(new_ranges(out, runs, err));
-	for (uint32_t at = next_bit(codes, count, 0, true); at < count;) {
-		uint32_t end = next_bit(codes, count, at, false);
+	for (uint32_t at = rql_bits_next(codes, count, 0, true); at < count;) {
+		uint32_t end = rql_bits_next(codes, count, at, false);
 		put(out, at, end - 1);
-		at = next_bit(codes, count, end, true);
+		at = rql_bits_next(codes, count, end, true);
 	}
 	return RQL_OK;
 }

@@ -81,7 +81,7 @@ static void find_bins(const struct making *m, struct worker *w, uint32_t b)
 		const uint32_t at = rql_sieve_bin_of(&m->run->shape.bins, w->keys[r]);
 		struct rql_sieve_bin *bin = &w->bins[at];
 		w->bin[r] = (uint16_t)at;
-		if (!(w->valid[r / 64] >> r % 64 & 1))
+		if (!rql_bit(w->valid, r))
 			continue;
 		bin->rows++;
 		bin->least = w->keys[r] < bin->least ? w->keys[r] : bin->least;
@@ -102,7 +102,7 @@ static void write_digit(const struct making *m, struct worker *w, uint32_t b, ui
 	memset(w->digit, 0, (uint64_t)(count + 1) * WORDS * sizeof(*w->digit));
 	for (uint32_t r = 0; r < rows; r++) {
 		const uint32_t digit = modulus ? w->bin[r] % modulus : w->bin[r] / divisor;
-		w->digit[(uint64_t)digit * WORDS + r / 64] |= (w->valid[r / 64] >> r % 64 & 1) << r % 64;
+		w->digit[(uint64_t)digit * WORDS + r / 64] |= rql_bit(w->valid, r) << r % 64;
 	}
 	for (uint32_t i = 0; i < count; i++) {
 		uint64_t *to = m->run->vectors + ((uint64_t)(vector + i) * m->run->shape.block_count + b) * WORDS;

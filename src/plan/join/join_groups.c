@@ -59,7 +59,7 @@ static rql_status sort_values(struct forming *f, const struct rql_column *values
 		}
 		memcpy((char *)out->values.data + out->count * bytes, (const char *)values->data + k * bytes, bytes);
 		if (rql_column_valid(values, k))
-			out->values.validity[out->count >> 6] |= UINT64_C(1) << (out->count & 63);
+			rql_bit_set(out->values.validity, out->count);
 		else
 			out->has_null = true;
 		codes[k] = out->count++;

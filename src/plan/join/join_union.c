@@ -119,7 +119,7 @@ static rql_status merge(const struct uniting *u, const struct rql_dimension *con
 		                                     : rql_column_compare(&of[0]->values, at[0], &of[1]->values, at[1]);
 		const uint32_t s = order <= 0 ? 0 : 1, code = out->count++;
 		memcpy((char *)out->values.data + code * bytes, (const char *)of[s]->values.data + at[s] * bytes, bytes);
-		out->values.validity[code >> 6] |= UINT64_C(1) << (code & 63);
+		rql_bit_set(out->values.validity, code);
 		if (order <= 0)
 			maps[0][at[0]++] = code;
 		if (order >= 0)

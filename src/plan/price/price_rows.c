@@ -35,7 +35,7 @@ static bool keys_of(const struct rql_planning *p, const struct rql_store_snapsho
 		return true;
 	for (uint64_t i = 0; i < count; i++)
 		if (keys[i] >= 0 && keys[i] < column->dimension->count)
-			codes[keys[i] / 64] |= UINT64_C(1) << keys[i] % 64;
+			rql_bit_set(codes, keys[i]);
 	*out = (struct rql_conjunct){.test = RQL_TEST_IN_CODES, .index = lookup->column, .codes = codes};
 	return true;
 }

@@ -316,7 +316,7 @@ static rql_status put_absent(struct making *m, const struct rql_batch *values)
 		memcpy(all.data, from->data, rows * bytes);
 		memcpy((char *)all.data + rows * bytes, absent[c].data, bytes);
 		memcpy(all.validity, from->validity, words * sizeof(uint64_t));
-		all.validity[rows / 64] |= (uint64_t)rql_column_valid(&absent[c], 0) << rows % 64;
+		rql_bit_or(all.validity, rows, rql_column_valid(&absent[c], 0));
 		if (!rql_column_copy(m->arena, &all, rows + 1, &m->values[c]))
 			return rql_error_memory(m->err, 0, "a join");
 	}

@@ -319,7 +319,7 @@ static rql_status put_validity(struct rql_mem *mem, struct rql_vec *vec, const s
 			memset(vec->validity, 0xff, chunk->capacity / 8);
 		}
 		uint32_t row = chunk->rows + i;
-		vec->validity[row >> 6] &= ~(UINT64_C(1) << (row & 63));
+		rql_bit_clear(vec->validity, row);
 	}
 	return RQL_OK;
 }

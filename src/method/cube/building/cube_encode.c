@@ -106,11 +106,6 @@ struct encode {
 
 #define STRIP 512u /* rows whose records are put together in the first-level cache */
 
-static bool is_valid(const struct rql_vec *vec, uint32_t row)
-{
-	return !vec->validity || (vec->validity[row >> 6] >> (row & 63) & 1);
-}
-
 /* ORs a measure's fields into the records; wide (128-bit) fields. */
 static void encode_wide(const struct rql_record_layout *layout, uint32_t m, const struct rql_vec *vec, uint32_t first,
                         uint32_t count, uint64_t *records)
@@ -182,7 +177,8 @@ static void encode_measure(const struct encode *encode, const struct encode_task
 	if (!valid.bits)
 		return;
 	for (uint32_t i = 0; i < count; i++)
-		records[(uint64_t)i * layout->words + valid.word] |= (uint64_t)is_valid(vec, first + i) << valid.shift;
+		if (rql_bit_valid(vec->validity, first + i))
+			records[(uint64_t)i * layout->words + valid.word] |= UINT64_C(1) << valid.shift;
 }
 
 static void encode_strip(const struct encode *encode, const struct encode_task *task, uint32_t first, uint32_t count,

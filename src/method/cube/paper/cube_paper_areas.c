@@ -1,11 +1,6 @@
 /* Query areas (RTCUDB section 4.2): a conjunction over the encoded attributes is a set of intervals of z. */
 #include "method/cube/paper/cube_paper.h"
 
-static bool in_set(const uint64_t *set, uint32_t code)
-{
-	return set[code >> 6] >> (code & 63) & 1;
-}
-
 uint32_t rql_paper_finest(const struct rql_cube *cube, uint32_t dimension)
 {
 	return cube->digits[cube->dimensions[dimension].digit].dimension;
@@ -27,7 +22,7 @@ uint32_t rql_paper_passing(const struct rql_cube *cube, const struct rql_request
 		const uint64_t *set = request->boxes[b].pass ? request->boxes[b].pass[dimension] : NULL;
 		uint32_t passing = set ? 0 : count;
 		for (uint32_t c = 0; set && c < count; c++)
-			passing += in_set(set, c);
+			passing += rql_bit(set, c);
 		least = passing < least ? passing : least;
 	}
 	return least;
@@ -49,13 +44,12 @@ static rql_status attribute_set(const struct rql_cube *cube, const struct rql_pa
                                 const struct rql_box *box, uint32_t attribute, struct rql_arena *arena, uint64_t **out,
                                 uint32_t *passing, struct rql_error *err)
 {
-	uint32_t count = cube->relation.dimensions[attribute].count, words = (count + 63) / 64, n = 0;
+	uint32_t count = cube->relation.dimensions[attribute].count, words = (count + 63) / 64;
 	uint32_t digit = cube->dimensions[attribute].digit;
 	uint64_t *set = RQL_NEW_ARRAY(arena, uint64_t, words);
 	if (!set)
 		return rql_error_memory(err, 0, "the query areas of a cube");
-	for (uint32_t c = 0; c < count; c++)
-		set[c >> 6] |= UINT64_C(1) << (c & 63);
+	rql_bits_fill(set, count);
 	const uint64_t *own = box->pass ? box->pass[attribute] : NULL;
 	for (uint32_t w = 0; own && w < words; w++)
 		set[w] &= own[w];
@@ -66,11 +60,10 @@ static rql_status attribute_set(const struct rql_cube *cube, const struct rql_pa
 			continue;
 		const uint32_t *coarse = cube->dimensions[d].code_of_digit;
 		for (uint32_t v = 0; v < cube->digits[digit].radix; v++)
-			if (!in_set(box->pass[d], coarse[v]))
-				set[code[v] >> 6] &= ~(UINT64_C(1) << (code[v] & 63));
+			if (!rql_bit(box->pass[d], coarse[v]))
+				rql_bit_clear(set, code[v]);
 	}
-	for (uint32_t w = 0; w < words; w++)
-		n += (uint32_t)__builtin_popcountll(set[w]);
+	uint32_t n = (uint32_t)rql_bits_count(set, count);
 	*out = n == count ? NULL : set;
 	*passing = n;
 	return RQL_OK;
@@ -99,7 +92,7 @@ static bool passes_at(const uint64_t *set, uint32_t value, uint32_t shift, uint3
 		return true;
 	uint64_t end = ((uint64_t)value + 1) << shift;
 	for (uint64_t c = (uint64_t)value << shift; c < end && c < count; c++)
-		if (in_set(set, (uint32_t)c))
+		if (rql_bit(set, (uint32_t)c))
 			return true;
 	return false;
 }

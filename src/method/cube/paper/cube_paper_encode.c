@@ -92,7 +92,7 @@ static uint64_t tuple_at(const struct rql_paper_encoding *e, const struct walk *
 static uint64_t number_of(const struct rql_paper_groups *g, uint64_t tuple)
 {
 	if (g->bitmap) {
-		uint64_t word = tuple >> 6, below = (UINT64_C(1) << (tuple & 63)) - 1;
+		uint64_t word = tuple / 64, below = rql_bit_mask(tuple % 64);
 		return g->rank[word] + (uint64_t)__builtin_popcountll(g->bitmap[word] & below);
 	}
 	uint64_t low = 0, high = g->count;

@@ -395,9 +395,9 @@ static uint32_t late_set(struct rql_scan_coder *c, const struct rql_scan_step *s
 	}
 	for (uint32_t code = 0; code + d->has_null < d->count; code++)
 		if (step->filter.kind == RQL_FILTER_CODE_SET
-		        ? step->filter.set[code / 64] >> code % 64 & 1
+		        ? rql_bit(step->filter.set, code)
 		        : step->filter.code_least <= code && code <= step->filter.code_greatest)
-			set[code / 64] |= UINT64_C(1) << code % 64;
+			rql_bit_set(set, code);
 	return CALL(c, "scan_bit_at", RQL_SPIRV_BOOL, table_param(c, set, words * 8ull), v.id, c->live);
 }
 

@@ -2,21 +2,6 @@
  * word; without groups one addition a value, several in a register. */
 #include "method/scan/scan_query.h"
 
-static bool is_live(const uint64_t *live, uint32_t i)
-{
-	return !live || (live[i / 64] >> i % 64 & 1);
-}
-
-static uint64_t count_live(const uint64_t *live, uint32_t n)
-{
-	uint64_t count = 0;
-	for (uint32_t i = 0; i < n / 64; i++)
-		count += (uint64_t)__builtin_popcountll(live[i]);
-	if (n % 64)
-		count += (uint64_t)__builtin_popcountll(live[n / 64] & ((UINT64_C(1) << n % 64) - 1));
-	return count;
-}
-
 /* ---- one row for all ---- */
 
 static uint64_t sum_live(const struct rql_scan *scan, const int64_t *values, const uint64_t *live, uint32_t n)
@@ -25,7 +10,7 @@ static uint64_t sum_live(const struct rql_scan *scan, const int64_t *values, con
 	if (!live)
 		return scan->kernels->sum64(values, n);
 	for (uint32_t i = 0; i < n; i++)
-		sum += (uint64_t)values[i] & -(live[i / 64] >> i % 64 & 1);
+		sum += (uint64_t)values[i] & -rql_bit(live, i);
 	return sum;
 }
 
@@ -34,7 +19,7 @@ static rql_int128 sum_wide_live(const int64_t *values, const uint64_t *live, uin
 {
 	int64_t upper = 0, lower = 0;
 	for (uint32_t i = 0; i < n; i++) {
-		int64_t keep = live ? -(int64_t)(live[i / 64] >> i % 64 & 1) : -1, value = values[i] & keep;
+		int64_t keep = live ? -(int64_t)rql_bit(live, i) : -1, value = values[i] & keep;
 		upper += value >> 32;
 		lower += value & UINT32_MAX;
 	}
@@ -46,7 +31,7 @@ static double sum_real_live(const double *values, const uint64_t *live, uint32_t
 {
 	double part[8] = {0};
 	for (uint32_t i = 0; i < n; i++)
-		part[i % 8] += is_live(live, i) ? values[i] : 0;
+		part[i % 8] += rql_bit_valid(live, i) ? values[i] : 0;
 	return ((part[0] + part[4]) + (part[2] + part[6])) + ((part[1] + part[5]) + (part[3] + part[7]));
 }
 
@@ -55,10 +40,10 @@ static void extremes_one(const int64_t *values, const uint64_t *live, uint32_t n
 	int64_t now = (int64_t)*word;
 	if (max)
 		for (uint32_t i = 0; i < n; i++)
-			now = is_live(live, i) && values[i] > now ? values[i] : now;
+			now = rql_bit_valid(live, i) && values[i] > now ? values[i] : now;
 	else
 		for (uint32_t i = 0; i < n; i++)
-			now = is_live(live, i) && values[i] < now ? values[i] : now;
+			now = rql_bit_valid(live, i) && values[i] < now ? values[i] : now;
 	*word = (uint64_t)now;
 }
 
@@ -66,7 +51,7 @@ static void extremes_one(const int64_t *values, const uint64_t *live, uint32_t n
 
 #define EACH(i)                                                                                                        \
 	for (uint32_t i = 0; i < n; i++)                                                                                   \
-		if (is_live(live, i))
+		if (rql_bit_valid(live, i))
 
 static void count_rows(uint64_t *const *rows, const uint64_t *live, uint32_t n, uint32_t at)
 {
@@ -75,7 +60,7 @@ static void count_rows(uint64_t *const *rows, const uint64_t *live, uint32_t n, 
 			rows[i][at]++;
 	else
 		for (uint32_t i = 0; i < n; i++)
-			rows[i][at] += live[i / 64] >> i % 64 & 1;
+			rows[i][at] += rql_bit(live, i);
 }
 
 static void sum_rows(const int64_t *values, uint64_t *const *rows, const uint64_t *live, uint32_t n, uint32_t at)
@@ -85,7 +70,7 @@ static void sum_rows(const int64_t *values, uint64_t *const *rows, const uint64_
 			rows[i][at] += (uint64_t)values[i];
 	else
 		for (uint32_t i = 0; i < n; i++)
-			rows[i][at] += (uint64_t)values[i] & -(live[i / 64] >> i % 64 & 1);
+			rows[i][at] += (uint64_t)values[i] & -rql_bit(live, i);
 }
 
 static void extremes_rows(const int64_t *values, uint64_t *const *rows, const uint64_t *live, uint32_t n, uint32_t at,
@@ -145,7 +130,7 @@ bool rql_scan_add(const struct rql_scan *scan, const struct rql_scan_slot *slot,
 	switch (slot->state.kind) {
 	case RQL_STATE_COUNT:
 		if (one)
-			rows[0][slot->state.word] += live ? count_live(live, n) : n;
+			rows[0][slot->state.word] += live ? rql_bits_count(live, n) : n;
 		else
 			count_rows(rows, live, n, slot->state.word);
 		return true;
@@ -186,7 +171,7 @@ static void add_few_reals(struct rql_scan_values values, uint64_t *words, const 
 			rql_state_add_real(words + places[i], value[i]);
 	else
 		for (uint32_t i = 0; i < n; i++)
-			if (values.valid[i / 64] >> i % 64 & 1)
+			if (rql_bit(values.valid, i))
 				rql_state_add_real(words + places[i], value[i]);
 }
 
@@ -214,8 +199,8 @@ void rql_scan_add_few(const struct rql_scan_slot *slot, struct rql_scan_values v
 			rows[places[i] + at] += value[i];
 	else if (sum)
 		for (uint32_t i = 0; i < n; i++)
-			rows[places[i] + at] += value[i] & -(valid[i / 64] >> i % 64 & 1);
+			rows[places[i] + at] += value[i] & -rql_bit(valid, i);
 	else if (slot)
 		for (uint32_t i = 0; i < n; i++)
-			rows[places[i] + at] += valid ? valid[i / 64] >> i % 64 & 1 : 1;
+			rows[places[i] + at] += rql_bit_valid(valid, i);
 }

@@ -17,10 +17,7 @@
 
 void rql_scan_fill_mask(uint64_t *mask, uint32_t n)
 {
-	for (uint32_t i = 0; i < n / 64; i++)
-		mask[i] = ~UINT64_C(0);
-	if (n % 64)
-		mask[n / 64] = (UINT64_C(1) << n % 64) - 1;
+	rql_bits_fill(mask, n);
 	mask[(n + 63) / 64] = 0; /* deposit reads one word more */
 }
 
@@ -123,7 +120,7 @@ bool rql_scan_passes_code(const struct rql_scan_step *step, uint32_t code, bool 
 	if (null)
 		return step->or_null;
 	if (f->kind == RQL_FILTER_CODE_SET)
-		return f->set[code / 64] >> code % 64 & 1;
+		return rql_bit(f->set, code);
 	return f->code_least <= code && code <= f->code_greatest;
 }
 
@@ -247,7 +244,7 @@ static void filter_join(struct rql_scan_worker *w, const struct rql_scan_bound_j
 		for (uint32_t i = 0; i < n / 64; i++)
 			bits[i] = ~bits[i];
 		if (n % 64)
-			bits[n / 64] ^= (UINT64_C(1) << n % 64) - 1;
+			bits[n / 64] ^= rql_bit_mask(n % 64);
 	}
 	w->scan->kernels->deposit(w->mask, (w->block_rows + 63) / 64, bits);
 }

@@ -44,7 +44,7 @@ static bool is_null(const struct rql_scan_column *column, const struct rql_scan_
 {
 	if (column->lane == RQL_LANE_I32)
 		return column->null_code != RQL_NONE && ((const uint32_t *)loaded->data)[i] == column->null_code;
-	return column->nullable && loaded->nulls && !(loaded->valid[i >> 6] >> (i & 63) & 1);
+	return column->nullable && loaded->nulls && !rql_bit(loaded->valid, i);
 }
 
 static void copy_keys(const struct rql_scan_column *column, const struct rql_scan_loaded *loaded, uint32_t first,

@@ -225,7 +225,7 @@ static void probe_pairs(struct rql_scan_worker *w, const struct rql_scan_bound_j
 	for (uint32_t i = 0; i < w->left; i++) {
 		int64_t x = key_at(keys, a->lane, i), y = key_at(others, b->lane, i);
 		bool null = (a->lane == RQL_LANE_I32 && x == a->null_code) || (b->lane == RQL_LANE_I32 && y == b->null_code) ||
-		            (others->nulls && !(others->valid[i / 64] >> i % 64 & 1));
+		            (others->nulls && !rql_bit(others->valid, i));
 		out[i] = null ? 0 : rql_map_get(join->map, rql_pair_key(&join->pair, x, y));
 	}
 }
@@ -258,7 +258,7 @@ const struct rql_scan_loaded *rql_scan_load_payloads(struct rql_scan_worker *w, 
 	}
 	if (keys->nulls)
 		for (uint32_t i = 0; i < n; i++)
-			if (!(keys->valid[i / 64] >> i % 64 & 1))
+			if (!rql_bit(keys->valid, i))
 				found[i] = 0;
 	for (uint32_t i = 0; i < n && join->absent; i++)
 		found[i] = found[i] ? found[i] : join->absent;
@@ -266,11 +266,6 @@ const struct rql_scan_loaded *rql_scan_load_payloads(struct rql_scan_worker *w, 
 }
 
 /* ---- sources as lanes ---- */
-
-static bool bit_of(const uint64_t *bits, uint32_t at)
-{
-	return bits[at / 64] >> at % 64 & 1;
-}
 
 /* Values of a join's payloads [first, first + n) as int64, and which are NULL; false: none is. */
 static bool payload_values(struct rql_scan_worker *w, const struct rql_source *s, uint32_t first, uint32_t n,
@@ -293,7 +288,7 @@ static bool payload_values(struct rql_scan_worker *w, const struct rql_source *s
 		for (uint32_t i = 0; i < count; i++)
 			word |= (uint64_t)(found[start + i] != 0) << i;
 		for (uint32_t i = 0; i < count && s->valid_of_payload; i++)
-			if (found[start + i] && !bit_of(s->valid_of_payload, found[start + i] - 1))
+			if (found[start + i] && !rql_bit(s->valid_of_payload, found[start + i] - 1))
 				word &= ~(UINT64_C(1) << i);
 		valid[start / 64] = word;
 	}
@@ -329,7 +324,7 @@ static void convert(const void *from, enum rql_lane_kind kind, uint32_t n, void 
 		uint64_t *out = to;
 		memset(out, 0, RQL_VECTOR_WORDS * sizeof(*out));
 		for (uint32_t i = 0; i < n; i++)
-			out[i / 64] |= (uint64_t)((kind == RQL_LANE_I32 ? i32[i] : i64[i]) != 0) << i % 64;
+			rql_bit_or(out, i, (kind == RQL_LANE_I32 ? i32[i] : i64[i]) != 0);
 	} else if (wanted == RQL_LANE_F32) {
 		for (uint32_t i = 0; i < n; i++)
 			((float *)to)[i] = (float)f64[i];
@@ -405,7 +400,7 @@ struct rql_scan_values rql_scan_operand_values(struct rql_scan_worker *w, uint32
 			int64_t *out = w->operands[operand];
 			const uint64_t *bits = lanes.data;
 			for (uint32_t i = 0; i < n; i++)
-				out[i] = (int64_t)(bits[i / 64] >> i % 64 & 1);
+				out[i] = (int64_t)rql_bit(bits, i);
 			lanes.data = out;
 		} else if (o->from != o->lane) {
 			convert(lanes.data, o->from, n, w->operands[operand], o->lane);
@@ -426,7 +421,7 @@ static bool codes_of_values(const struct rql_scan_part *part, const int64_t *val
 	bool fits = true;
 	for (uint32_t i = 0; i < n; i++) {
 		uint64_t key = (uint64_t)(narrow ? narrow[i] : values[i]) - (uint64_t)part->least;
-		if (valid && !(valid[i / 64] >> i % 64 & 1))
+		if (!rql_bit_valid(valid, i))
 			key = part->null_key;
 		fits &= key < part->key.key_count;
 		codes[i] = key < part->key.key_count ? key : 0;
@@ -487,7 +482,7 @@ static bool program_codes(struct rql_scan_worker *w, const struct rql_scan_part 
 		return codes_of_values(part, lanes.data, NULL, lanes.valid, n, codes);
 	const uint64_t *bits = lanes.data;
 	for (uint32_t i = 0; i < n; i++)
-		values[i] = (int64_t)(bits[i / 64] >> i % 64 & 1);
+		values[i] = (int64_t)rql_bit(bits, i);
 	return codes_of_values(part, values, NULL, lanes.valid, n, codes);
 }
 

@@ -1,5 +1,6 @@
 /* Which kernels run; and the portable ones. */
 #include "method/scan/cpu/scan_simd.h"
+#include "util/bits.h"
 
 const struct rql_scan_kernels *rql_scan_kernels_for(enum rql_simd simd)
 {
@@ -80,7 +81,7 @@ static void deposit_portable(uint64_t *mask, uint32_t words, const uint64_t *bit
 	for (uint32_t w = 0; w < words; w++) {
 		uint64_t kept = 0;
 		for (uint64_t word = mask[w]; word; word &= word - 1, i++)
-			if (bits[i / 64] >> i % 64 & 1)
+			if (rql_bit(bits, i))
 				kept |= word & -word;
 		mask[w] = kept;
 	}

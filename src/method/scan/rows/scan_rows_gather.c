@@ -261,7 +261,7 @@ static bool mark_nulls(const uint64_t *nulls, uint32_t n, struct rql_rows_target
 	uint64_t any = 0;
 	for (uint32_t first = 0; first < n; first += 64) {
 		uint64_t word = nulls[first / 64];
-		word = n - first < 64 ? word & ((UINT64_C(1) << (n - first)) - 1) : word;
+		word &= rql_bit_mask(n - first);
 		any |= word;
 		if (!to.at) {
 			uint64_t at = to.base + first;
@@ -297,7 +297,7 @@ static rql_status own_strings(struct rql_rows_run *run, const uint64_t *nulls, u
 	for (unsigned pass = 0; pass < 2; pass++) {
 		for (uint32_t i = 0; i < n; i++) {
 			struct rql_string *s = &strings[to.at ? to.at[i] : to.base + i];
-			if (nulls[i / 64] >> i % 64 & 1 || s->length <= RQL_STRING_INLINE)
+			if (rql_bit(nulls, i) || s->length <= RQL_STRING_INLINE)
 				continue;
 			if (pass) {
 				memcpy(text, s->pointer.data, s->length);
@@ -344,7 +344,7 @@ static rql_status gather_vector(struct rql_rows_run *run, struct rql_scan_worker
 		copy_numbers(values.data, o->lane, n, output, to, column->data);
 	if (codes && output->value_count && output->values->validity)
 		for (uint32_t i = 0; i < n; i++)
-			nulls[i / 64] |= (uint64_t)!rql_column_valid(output->values, codes[i]) << i % 64;
+			rql_bit_or(nulls, i, !rql_column_valid(output->values, codes[i]));
 	if (output->nullable && mark_nulls(nulls, n, to, column->validity))
 		__atomic_store_n(&run->null_seen[c], true, __ATOMIC_RELAXED);
 	return output->strings && !run->texts[c] ? own_strings(run, nulls, n, to, column->data, &w->error) : RQL_OK;
@@ -361,7 +361,7 @@ static void trim(struct rql_scan_worker *w, uint64_t low, uint64_t high)
 	(void)w->scan->kernels->select(w->mask, words, rows);
 	memset(w->mask, 0, words * sizeof(*w->mask));
 	for (uint64_t i = low; i < high; i++)
-		w->mask[rows[i] / 64] |= UINT64_C(1) << rows[i] % 64;
+		rql_bit_set(w->mask, rows[i]);
 	w->left = (uint32_t)(high - low);
 	w->full = w->left == w->block_rows;
 }
@@ -374,7 +374,7 @@ static const uint32_t *enter_picks(struct rql_rows_run *run, struct rql_scan_wor
 	memset(w->mask, 0, RQL_SCAN_MASK_WORDS * sizeof(*w->mask));
 	for (uint64_t p = run->pick_first[block]; p < run->pick_first[block + 1]; p++) {
 		uint32_t row = (uint32_t)(run->picks[p] >> 32);
-		w->mask[row / 64] |= UINT64_C(1) << row % 64;
+		rql_bit_set(w->mask, row);
 		of_row[row] = (uint32_t)run->picks[p];
 	}
 	w->left = w->scan->kernels->select(w->mask, words, rows);

@@ -134,7 +134,7 @@ void rql_rows_keys(const struct rql_scan_rows *rows, struct rql_scan_worker *w, 
 		if (f->flag) {
 			/* What lies under a NULL is anything: it must not reach into other fields. */
 			for (uint32_t r = 0; r < n; r++) {
-				uint64_t there = values.valid ? values.valid[r / 64] >> r % 64 & 1 : 1;
+				uint64_t there = rql_bit_valid(values.valid, r);
 				flags[r] = f->nulls_first ? there : 1 - there;
 				low[r] &= 0 - there;
 				high[r] = lane == RQL_LANE_I128 ? high[r] & (0 - there) : 0;
