@@ -127,14 +127,6 @@ struct rql_sort {
 /* Depends on the device, which is that of keys_in's buffer. */
 uint64_t rql_sort_temp_bytes(const struct rql_sort *sort);
 rql_status rql_record_sort(struct rql_commands *c, const struct rql_sort *sort, struct rql_error *err) RQL_MUST_CHECK;
-/* In place. values may be NULL when value_bits is 0; iota: values is filled with 0, 1, 2, ... first. */
-struct rql_cpu_sort {
-	uint32_t key_bits, value_bits, low_bit, high_bit;
-	uint64_t count;
-	void *keys, *values;
-	bool iota;
-};
-rql_status rql_cpu_sort(struct rql_device *cpu, const struct rql_cpu_sort *sort, struct rql_error *err) RQL_MUST_CHECK;
 
 /* ---- the n-th greatest key ---- */
 /* Unsigned keys; equal ones count as often as they come. In rounds of digits from the top, each of which reads the keys. */

@@ -98,20 +98,6 @@ static rql_status gpu_sort(struct rql_selftest *t, const struct sort_check *k, v
 	return RQL_OK;
 }
 
-static rql_status cpu_sort(struct rql_selftest *t, const struct sort_check *k, void *keys, void *values,
-                           struct rql_error *err)
-{
-	const struct rql_cpu_sort sort = {.key_bits = k->key_bits,
-	                                  .value_bits = k->value_bits,
-	                                  .low_bit = k->low,
-	                                  .high_bit = k->high,
-	                                  .count = k->count,
-	                                  .keys = keys,
-	                                  .values = values,
-	                                  .iota = k->iota};
-	return rql_cpu_sort(t->cpu, &sort, err);
-}
-
 struct sort_arrays {
 	uint64_t *words;
 	uint32_t *rows, *spare;
@@ -123,7 +109,7 @@ static rql_status compare_sort(struct rql_selftest *t, const struct sort_check *
 {
 	char what[120];
 	uint32_t bits = k->high - k->low;
-	struct oracle oracle = {a->words, k->low, bits == 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1};
+	struct oracle oracle = {a->words, k->low, rql_bit_mask(bits)};
 	for (uint64_t i = 0; i < k->count; i++) {
 		a->words[i] = key_of(t, k, i);
 		a->rows[i] = (uint32_t)i;
@@ -132,7 +118,7 @@ static rql_status compare_sort(struct rql_selftest *t, const struct sort_check *
 			put(a->values, k->value_bits, i, value_of(k, i));
 	}
 	rql_sort_items(a->rows, a->spare, k->count, order, &oracle);
-	RQL_TRY(rql_selftest_on_cpu(t) ? cpu_sort(t, k, a->keys, a->values, err) : gpu_sort(t, k, a->keys, a->values, err));
+	RQL_TRY(gpu_sort(t, k, a->keys, a->values, err));
 	snprintf(what, sizeof(what), "sort of %llu %s keys of %u bits, values %u, bits %u to %u%s%s",
 	         (unsigned long long)k->count, pattern_names[k->pattern], k->key_bits, k->value_bits, k->low, k->high,
 	         k->in_place ? " in place" : "", k->iota ? " with row numbers" : "");
@@ -215,8 +201,6 @@ static rql_status test_large(struct rql_selftest *t, struct rql_error *err)
 {
 	struct sort_check k = {32, 32, 0, 32, 1000003, RANDOM, false, true};
 	RQL_TRY(check_sort(t, &k, err));
-	if (t->device->kind == RQL_DEVICE_CPU && !t->thorough)
-		return RQL_OK; /* it has no workgroups */
 	/* More tiles than workgroups, so that a workgroup carries its digits' places from tile to tile. */
 	k = (struct sort_check){64, 0, 20, 28, 4300003, RANDOM, false, false};
 	RQL_TRY(check_sort(t, &k, err));
@@ -231,11 +215,11 @@ static rql_status test_large(struct rql_selftest *t, struct rql_error *err)
 	return RQL_OK;
 }
 
-#define ANYWHERE (RQL_SELFTEST_UNIT(RQL_UNIT_CPU) | RQL_SELFTEST_UNIT(RQL_UNIT_COMPUTE))
+#define COMPUTE RQL_SELFTEST_UNIT(RQL_UNIT_COMPUTE)
 const struct rql_selftest_case rql_selftest_sort[] = {
-	{"sort.sizes", ANYWHERE, test_sizes},
-	{"sort.stable", ANYWHERE, test_stable},
-	{"sort.bits", ANYWHERE, test_bits},
-	{"sort.large", ANYWHERE, test_large},
+	{"sort.sizes", COMPUTE, test_sizes},
+	{"sort.stable", COMPUTE, test_stable},
+	{"sort.bits", COMPUTE, test_bits},
+	{"sort.large", COMPUTE, test_large},
 	{0},
 };

@@ -119,33 +119,11 @@ static void test_sum_128(void **state)
 	free(in);
 }
 
-static void test_sort_permutation(void **state)
-{
-	(void)state;
-	uint64_t *keys = array(LARGE, 8), *rows = array(LARGE, 8);
-	for (uint64_t i = 0; i < LARGE; i++)
-		keys[i] = hash(i) % 5000 << 7 | hash(i) >> 57; /* the low 7 bits are not sorted by */
-	const struct rql_cpu_sort sort = {64, 64, 7, 64, LARGE, keys, rows, true};
-	assert_int_equal(rql_cpu_sort(cpu, &sort, NULL), RQL_OK);
-	for (uint64_t i = 0; i < LARGE; i++) {
-		assert_true(rows[i] < LARGE);
-		assert_int_equal(keys[i], hash(rows[i]) % 5000 << 7 | hash(rows[i]) >> 57);
-		if (i)
-			assert_true(keys[i - 1] >> 7 < keys[i] >> 7 || (keys[i - 1] >> 7 == keys[i] >> 7 && rows[i - 1] < rows[i]));
-	}
-	free(keys);
-	free(rows);
-}
-
 static void test_misuse(void **state)
 {
 	(void)state;
 	struct rql_error err = {0};
 	uint64_t words[4] = {0}, found;
-	struct rql_cpu_sort sort = {32, 0, 8, 40, 1, words, NULL, false};
-	assert_int_equal(rql_cpu_sort(cpu, &sort, &err), RQL_ERROR_INTERNAL);
-	sort = (struct rql_cpu_sort){32, 32, 0, 32, 1, words, NULL, false};
-	assert_int_equal(rql_cpu_sort(cpu, &sort, &err), RQL_ERROR_INTERNAL);
 	assert_int_equal(rql_cpu_compact(cpu, RQL_COMPACT_BITS, words, 1, 16, words, &found, &err), RQL_ERROR_INTERNAL);
 	assert_int_equal(rql_cpu_reduce(cpu, RQL_REDUCE_SUM64, RQL_WORD_F64, words, 1, words, &err), RQL_ERROR_INTERNAL);
 	/* Recording refuses before it needs a device. */

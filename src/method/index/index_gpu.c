@@ -487,7 +487,8 @@ rql_status rql_index_gpu_init(struct rql_index_gpu *gpu, const struct rql_index_
 	return rql_stage_init(&gpu->stage, &stage_ops, device, err);
 }
 
-const char *rql_index_gpu_keys_lack(const struct rql_request *request, unsigned forms)
+/* Why the keys of a request are not to be had; NULL: they are. */
+static const char *keys_lack(const struct rql_request *request, unsigned forms)
 {
 	const char *why = rql_index_keys_refusal(request);
 	struct rql_index_keys keys;
@@ -496,9 +497,10 @@ const char *rql_index_gpu_keys_lack(const struct rql_request *request, unsigned 
 	return why;
 }
 
-rql_status rql_index_gpu_init_keys(struct rql_index_gpu *gpu, const struct rql_index_gpu_ops *ops,
-                                   const struct rql_request *request, unsigned forms, struct rql_device *device,
-                                   struct rql_index_choice *choice, struct rql_error *err)
+/* *choice becomes what is looked up, and is to be cleared after an error, too. */
+static rql_status init_keys(struct rql_index_gpu *gpu, const struct rql_index_gpu_ops *ops,
+                            const struct rql_request *request, unsigned forms, struct rql_device *device,
+                            struct rql_index_choice *choice, struct rql_error *err)
 {
 	const struct rql_columns_source *from = &request->keys->from;
 	struct rql_index_keys keys;
@@ -526,4 +528,59 @@ void rql_index_gpu_clear(struct rql_index_gpu *gpu)
 uint64_t rql_index_gpu_bytes(const struct rql_index_gpu *gpu)
 {
 	return gpu->snapshot->segment_count * (sizeof(*gpu->placed) + sizeof(*gpu->batches));
+}
+
+/* ---- what the methods on a GPU share ---- */
+enum rql_offer rql_index_gpu_offer(const struct rql_request *request, const struct rql_device *device, unsigned forms,
+                                   enum rql_unit unit)
+{
+	if (request->under.method || !request->conjunct_count || device->kind == RQL_DEVICE_CPU || !device->units[unit] ||
+	    !device->host)
+		return RQL_OFFER_NO;
+	for (uint32_t c = 0; c < request->conjunct_count; c++)
+		if (!rql_index_answers(forms, request, &request->conjuncts[c]))
+			return RQL_OFFER_NO;
+	return rql_index_is_exact(request) ? RQL_OFFER_FULL : RQL_OFFER_SUPERSET;
+}
+
+enum rql_offer rql_index_gpu_offer_keys(const struct rql_request *request, const struct rql_device *device, unsigned forms,
+                                        enum rql_unit unit, const char **reason)
+{
+	const char *why = rql_device_lacks(device, unit);
+	return rql_offer_unless(why ? why : keys_lack(request, forms), reason);
+}
+
+rql_status rql_index_gpu_prepare_keys(const struct rql_request *request, struct rql_device *device, unsigned forms,
+                                      const struct rql_index_gpu_ops *ops, uint64_t state_bytes,
+                                      struct rql_prepared **out, struct rql_error *err)
+{
+	struct rql_prepared *p = calloc(1, sizeof(*p));
+	if (!p)
+		return rql_error_memory(err, sizeof(*p), "look-ups");
+	const rql_status status = init_keys(&p->gpu, ops, request, forms, device, &p->choice, err);
+	p->gpu.state_bytes = state_bytes;
+	if (status == RQL_OK)
+		*out = p;
+	else
+		rql_index_gpu_free(p);
+	return status;
+}
+
+void rql_index_gpu_free(struct rql_prepared *p)
+{
+	if (!p)
+		return;
+	rql_index_gpu_clear(&p->gpu);
+	rql_index_choice_clear(&p->choice);
+	free(p);
+}
+
+uint64_t rql_index_gpu_prepared_bytes(const struct rql_prepared *p)
+{
+	return sizeof(*p) + rql_index_choice_bytes(&p->choice) + rql_index_gpu_bytes(&p->gpu);
+}
+
+uint32_t rql_index_gpu_number(const struct rql_prepared *p)
+{
+	return p->choice.of.number;
 }

@@ -64,13 +64,6 @@ struct rql_index_gpu {
 rql_status rql_index_gpu_init(struct rql_index_gpu *gpu, const struct rql_index_gpu_ops *ops,
                               const struct rql_store_snapshot *snapshot, struct rql_device *device,
                               struct rql_error *err) RQL_MUST_CHECK;
-/* The same of a request whose keys come in; what is borrowed of them is copied. *choice becomes what is looked up, and is
- * to be cleared after an error, too. */
-rql_status rql_index_gpu_init_keys(struct rql_index_gpu *gpu, const struct rql_index_gpu_ops *ops,
-                                   const struct rql_request *request, unsigned forms, struct rql_device *device,
-                                   struct rql_index_choice *choice, struct rql_error *err) RQL_MUST_CHECK;
-/* Why such a request is not to be had; NULL: it is. */
-const char *rql_index_gpu_keys_lack(const struct rql_request *request, unsigned forms);
 /* Bytes that are brought to the device for their sake. */
 uint64_t rql_index_gpu_keys_bytes(const struct rql_index_gpu *gpu);
 /* What making probes of them takes, and the kernel that does it. */
@@ -85,5 +78,27 @@ void rql_index_gpu_clear(struct rql_index_gpu *gpu);
 uint64_t rql_index_gpu_rows_bytes(const struct rql_index_gpu *gpu);
 /* In the host's memory, beside the struct. */
 uint64_t rql_index_gpu_bytes(const struct rql_index_gpu *gpu);
+
+/* ---- what the methods on a GPU share ---- */
+struct rql_prepared {
+	struct rql_index_gpu gpu; /* first */
+	struct rql_index_choice choice;
+};
+static inline const struct rql_prepared *rql_index_prepared_of(const struct rql_index_gpu *gpu)
+{
+	return (const struct rql_prepared *)gpu;
+}
+/* Of conditions, and of keys that come in, on a unit that has the forms; what is borrowed of the keys is copied. The rest
+ * is as method.h has it. */
+enum rql_offer rql_index_gpu_offer(const struct rql_request *request, const struct rql_device *device, unsigned forms,
+                                   enum rql_unit unit);
+enum rql_offer rql_index_gpu_offer_keys(const struct rql_request *request, const struct rql_device *device, unsigned forms,
+                                        enum rql_unit unit, const char **reason);
+rql_status rql_index_gpu_prepare_keys(const struct rql_request *request, struct rql_device *device, unsigned forms,
+                                      const struct rql_index_gpu_ops *ops, uint64_t state_bytes,
+                                      struct rql_prepared **out, struct rql_error *err) RQL_MUST_CHECK;
+void rql_index_gpu_free(struct rql_prepared *p);
+uint64_t rql_index_gpu_prepared_bytes(const struct rql_prepared *p);
+uint32_t rql_index_gpu_number(const struct rql_prepared *p);
 
 #endif

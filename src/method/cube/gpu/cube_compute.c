@@ -278,18 +278,6 @@ static rql_status prepare(const struct rql_request *request, struct rql_device *
 	return status;
 }
 
-static rql_status run_request(const struct rql_prepared *prepared, struct rql_device *device, const struct rql_run *run,
-                              struct rql_port *out, struct rql_error *err)
-{
-	(void)device; /* that of prepare */
-	return rql_cube_unit_run(prepared, run, out, err);
-}
-
-static uint64_t prepared_bytes(const struct rql_prepared *prepared)
-{
-	return rql_arena_bytes(prepared->arena) + sizeof(struct rql_cube_unit);
-}
-
 const struct rql_method rql_method_cube_compute = {
 	.name = "cube",
 	.description = "sums the cells of key intervals of a materialized view on a GPU",
@@ -301,8 +289,8 @@ const struct rql_method rql_method_cube_compute = {
 	.prepare = prepare,
 	.price = rql_cube_compute_price,
 	.stage = rql_cube_unit_stage,
-	.run = run_request,
+	.run = rql_cube_unit_run,
 	.calibrate = rql_cube_calibrate_compute,
 	.free = free_prepared,
-	.bytes = prepared_bytes,
+	.bytes = rql_cube_unit_host_bytes,
 };

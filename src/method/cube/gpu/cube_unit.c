@@ -416,9 +416,15 @@ struct rql_stage *rql_cube_unit_stage(const struct rql_prepared *p)
 	return &p->unit->stage;
 }
 
-rql_status rql_cube_unit_run(const struct rql_prepared *p, const struct rql_run *run, struct rql_port *out,
-                             struct rql_error *err)
+uint64_t rql_cube_unit_host_bytes(const struct rql_prepared *p)
 {
+	return rql_arena_bytes(p->arena) + sizeof(*p->unit);
+}
+
+rql_status rql_cube_unit_run(const struct rql_prepared *p, struct rql_device *device, const struct rql_run *run,
+                             struct rql_port *out, struct rql_error *err)
+{
+	(void)device; /* that of prepare */
 	struct rql_cube_unit *unit = p->unit;
 	struct rql_error why = {0};
 	rql_status status = rql_stage_run(&unit->stage, run, NULL, out, &why);

@@ -69,10 +69,11 @@ struct rql_cube_unit {
 rql_status rql_cube_unit_new(struct rql_prepared *p, struct rql_device *device, const struct rql_cube_unit_ops *ops,
                              void *method, struct rql_error *err) RQL_MUST_CHECK;
 void rql_cube_unit_free(struct rql_cube_unit *unit); /* NULL: nothing */
-/* method.h's run. A device that fails is noted with the cube (rql_placements_fail). */
+/* method.h's stage, run and bytes. A device that fails is noted with the cube (rql_placements_fail). */
 struct rql_stage *rql_cube_unit_stage(const struct rql_prepared *p);
-rql_status rql_cube_unit_run(const struct rql_prepared *p, const struct rql_run *run, struct rql_port *out,
-                             struct rql_error *err) RQL_MUST_CHECK;
+rql_status rql_cube_unit_run(const struct rql_prepared *p, struct rql_device *device, const struct rql_run *run,
+                             struct rql_port *out, struct rql_error *err) RQL_MUST_CHECK;
+uint64_t rql_cube_unit_host_bytes(const struct rql_prepared *p);
 /* cells_read, bytes_read and runs from the counters RQL_CUBE_COUNTER_*, as cube_accumulate.c counts. */
 void rql_cube_unit_count(const struct rql_cube_unit *unit, const uint64_t *counter, struct rql_port *out);
 /* The price of what follows the device's work: the groups' rows come to the host and become an answer there. */

@@ -375,18 +375,6 @@ static rql_status prepare(const struct rql_request *request, struct rql_device *
 	return status;
 }
 
-static rql_status run_request(const struct rql_prepared *prepared, struct rql_device *device, const struct rql_run *run,
-                              struct rql_port *out, struct rql_error *err)
-{
-	(void)device; /* that of prepare */
-	return rql_cube_unit_run(prepared, run, out, err);
-}
-
-static uint64_t prepared_bytes(const struct rql_prepared *prepared)
-{
-	return rql_arena_bytes(prepared->arena) + sizeof(struct rql_cube_unit);
-}
-
 const struct rql_method rql_method_cube_rt = {
 	.name = "cube",
 	.description = "finds the cells of key intervals of a materialized view with rays",
@@ -398,8 +386,8 @@ const struct rql_method rql_method_cube_rt = {
 	.prepare = prepare,
 	.price = rql_cube_rays_price,
 	.stage = rql_cube_unit_stage,
-	.run = run_request,
+	.run = rql_cube_unit_run,
 	.calibrate = rql_cube_calibrate_rt,
 	.free = free_prepared,
-	.bytes = prepared_bytes,
+	.bytes = rql_cube_unit_host_bytes,
 };

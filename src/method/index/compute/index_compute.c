@@ -9,16 +9,6 @@
 #include "method/index/index_gpu.h"
 #include "method/index/index_look.h"
 
-struct rql_prepared {
-	struct rql_index_gpu gpu; /* first */
-	struct rql_index_choice choice;
-};
-
-static const struct rql_prepared *prepared_of(const struct rql_index_gpu *gpu)
-{
-	return (const struct rql_prepared *)gpu;
-}
-
 static const struct rql_index_placed *placed_of(const struct rql_index_gpu *gpu, uint32_t s)
 {
 	return (const struct rql_index_placed *)gpu->placed[s];
@@ -38,13 +28,7 @@ static struct rql_device *cpu_of(const struct rql_device *gpu)
 static enum rql_offer offer(const struct rql_request *request, const struct rql_device *device, const char **reason)
 {
 	(void)reason;
-	if (request->under.method || !request->conjunct_count || device->kind == RQL_DEVICE_CPU ||
-	    !device->units[RQL_UNIT_COMPUTE] || !device->host)
-		return RQL_OFFER_NO;
-	for (uint32_t c = 0; c < request->conjunct_count; c++)
-		if (!rql_index_answers(RQL_INDEX_FORMS_COMPUTE, request, &request->conjuncts[c]))
-			return RQL_OFFER_NO;
-	return rql_index_is_exact(request) ? RQL_OFFER_FULL : RQL_OFFER_SUPERSET;
+	return rql_index_gpu_offer(request, device, RQL_INDEX_FORMS_COMPUTE, RQL_UNIT_COMPUTE);
 }
 
 /* The form that a segment has or will have. */
@@ -53,22 +37,12 @@ static struct rql_index_of form_of(const struct rql_prepared *p, uint32_t s, con
 	return rql_index_auto(&p->choice.snapshot->segments[s], &p->choice.of, p->choice.points, cpu_of(gpu));
 }
 
-/* ---- preparing ---- */
-static void free_prepared(struct rql_prepared *p)
-{
-	if (!p)
-		return;
-	rql_index_gpu_clear(&p->gpu);
-	rql_index_choice_clear(&p->choice);
-	free(p);
-}
-
 /* ---- the stage ---- */
 static rql_status place(struct rql_index_gpu *gpu, uint32_t s, struct rql_progress *progress,
                         struct rql_placement **out, struct rql_error *err)
 {
 	struct rql_device *device = gpu->stage.device;
-	const struct rql_index_of as = form_of(prepared_of(gpu), s, device);
+	const struct rql_index_of as = form_of(rql_index_prepared_of(gpu), s, device);
 	const struct rql_index_placing how = {.snapshot = gpu->snapshot, .cpu = cpu_of(device), .progress = progress,
 	                                      .uploaded = &gpu->stage.uploaded};
 	struct rql_index_placed *placed = NULL;
@@ -85,7 +59,7 @@ static uint32_t key_bytes(const struct rql_index_gpu *gpu, uint32_t s)
 static bool probe(const struct rql_index_gpu *gpu, uint32_t s, uint32_t i, const struct rql_value *const *points,
                   uint64_t *low, uint64_t *high)
 {
-	const struct rql_index_choice *choice = &prepared_of(gpu)->choice;
+	const struct rql_index_choice *choice = &rql_index_prepared_of(gpu)->choice;
 	const struct rql_index_placed *placed = placed_of(gpu, s);
 	struct rql_index_range ranges[RQL_INDEX_COLUMNS_MOST];
 	rql_index_sought(choice->tests, NULL, choice->covered, choice->tuple, i, ranges);
@@ -116,7 +90,7 @@ static void look_up(const struct rql_index_gpu *gpu, uint32_t s, const struct rq
 	out->points = batch->lows;
 	if (out->map.form != RQL_LOOKUP_HASHED || gpu->keys.in.from.method || gpu->points)
 		out->ends = batch->highs;
-	out->expected = expected_in(prepared_of(gpu), s);
+	out->expected = expected_in(rql_index_prepared_of(gpu), s);
 }
 
 static rql_status record(const struct rql_index_gpu *gpu, uint32_t s, const struct rql_index_batch *batch,
@@ -151,7 +125,7 @@ static rql_status prepare(const struct rql_request *request, struct rql_device *
 	if (status == RQL_OK)
 		status = rql_index_gpu_init(&p->gpu, &ops, p->choice.snapshot, device, err);
 	if (status != RQL_OK) {
-		free_prepared(p);
+		rql_index_gpu_free(p);
 		return status;
 	}
 	p->gpu.look_ups = rql_index_look_ups(p->choice.tests, NULL, p->choice.covered, p->choice.tuple);
@@ -163,23 +137,13 @@ static rql_status prepare(const struct rql_request *request, struct rql_device *
 /* ---- the same of keys that come in ---- */
 static enum rql_offer offer_keys(const struct rql_request *request, const struct rql_device *device, const char **reason)
 {
-	const char *why = rql_device_lacks(device, RQL_UNIT_COMPUTE);
-	return rql_offer_unless(why ? why : rql_index_gpu_keys_lack(request, RQL_INDEX_FORMS_COMPUTE), reason);
+	return rql_index_gpu_offer_keys(request, device, RQL_INDEX_FORMS_COMPUTE, RQL_UNIT_COMPUTE, reason);
 }
 
 static rql_status prepare_keys(const struct rql_request *request, struct rql_device *device, struct rql_prepared **out,
                                struct rql_error *err)
 {
-	struct rql_prepared *p = calloc(1, sizeof(*p));
-	if (!p)
-		return rql_error_memory(err, sizeof(*p), "look-ups");
-	const rql_status status =
-		rql_index_gpu_init_keys(&p->gpu, &ops, request, RQL_INDEX_FORMS_COMPUTE, device, &p->choice, err);
-	if (status == RQL_OK)
-		*out = p;
-	else
-		free_prepared(p);
-	return status;
+	return rql_index_gpu_prepare_keys(request, device, RQL_INDEX_FORMS_COMPUTE, &ops, 0, out, err);
 }
 
 #define MAKE_ROW_NS 100.0 /* of a run on the CPU that is not there either (index/README.md) */
@@ -241,25 +205,10 @@ static rql_status kernels(const struct rql_prepared *p, rql_see_kernel *see, voi
 	return RQL_OK;
 }
 
-static struct rql_stage *stage_of(const struct rql_prepared *p)
-{
-	return (struct rql_stage *)(uintptr_t)&p->gpu.stage;
-}
-
 /* Of several conditions the reader tests all again. */
 static uint32_t points_of(const struct rql_prepared *p)
 {
 	return p->gpu.points ? rql_index_points(&p->choice) : 0;
-}
-
-static uint64_t bytes(const struct rql_prepared *p)
-{
-	return sizeof(*p) + rql_index_choice_bytes(&p->choice) + rql_index_gpu_bytes(&p->gpu);
-}
-
-static uint32_t number_of(const struct rql_prepared *p)
-{
-	return p->choice.of.number;
 }
 
 extern const struct rql_method rql_method_index_compute;
@@ -275,11 +224,11 @@ const struct rql_method rql_method_index_compute = {
 	.price = price,
 	.calibrate = rql_index_calibrate,
 	.kernels = kernels,
-	.stage = stage_of,
+	.stage = rql_prepared_stage,
 	.points = points_of,
-	.index = number_of,
-	.free = free_prepared,
-	.bytes = bytes,
+	.index = rql_index_gpu_number,
+	.free = rql_index_gpu_free,
+	.bytes = rql_index_gpu_prepared_bytes,
 };
 
 /* Its price is without the keys': whoever reads the rows reads these, too, and they are there once. */
@@ -295,8 +244,8 @@ const struct rql_method rql_method_index_keys_compute = {
 	.prepare = prepare_keys,
 	.price = price,
 	.kernels = kernels,
-	.stage = stage_of,
-	.index = number_of,
-	.free = free_prepared,
-	.bytes = bytes,
+	.stage = rql_prepared_stage,
+	.index = rql_index_gpu_number,
+	.free = rql_index_gpu_free,
+	.bytes = rql_index_gpu_prepared_bytes,
 };

@@ -8,17 +8,7 @@
 #include "method/index/rt/rx_placed.h"
 #include "method/method.h"
 
-struct rql_prepared {
-	struct rql_index_gpu gpu; /* first */
-	struct rql_index_choice choice;
-};
-
 #define FORMS (1u << RQL_INDEX_RX | 1u << RQL_INDEX_CGRX)
-
-static const struct rql_prepared *prepared_of(const struct rql_index_gpu *gpu)
-{
-	return (const struct rql_prepared *)gpu;
-}
 
 static const struct rql_rx_placed *placed_of(const struct rql_index_gpu *gpu, uint32_t s)
 {
@@ -29,25 +19,10 @@ static const struct rql_rx_placed *placed_of(const struct rql_index_gpu *gpu, ui
 static enum rql_offer offer(const struct rql_request *request, const struct rql_device *device, const char **reason)
 {
 	(void)reason;
-	if (request->under.method || !request->conjunct_count || device->kind == RQL_DEVICE_CPU ||
-	    !device->units[RQL_UNIT_RT] || !device->host)
-		return RQL_OFFER_NO;
-	for (uint32_t c = 0; c < request->conjunct_count; c++)
-		if (!rql_index_answers(FORMS, request, &request->conjuncts[c]))
-			return RQL_OFFER_NO;
-	return rql_index_is_exact(request) ? RQL_OFFER_FULL : RQL_OFFER_SUPERSET;
+	return rql_index_gpu_offer(request, device, FORMS, RQL_UNIT_RT);
 }
 
 /* ---- preparing ---- */
-static void free_prepared(struct rql_prepared *p)
-{
-	if (!p)
-		return;
-	rql_index_gpu_clear(&p->gpu);
-	rql_index_choice_clear(&p->choice);
-	free(p);
-}
-
 /* RX casts a ray for each line that a range crosses: too many, and it does not begin. */
 static bool has_lines(const struct rql_index_choice *choice)
 {
@@ -104,7 +79,7 @@ static rql_status place(struct rql_index_gpu *gpu, uint32_t s, struct rql_progre
 {
 	struct rql_device *device = gpu->stage.device, *cpu = (struct rql_device *)(uintptr_t)device->host;
 	struct rql_rx_placed *placed = NULL;
-	RQL_TRY(rql_rx_placed_get(gpu->snapshot, s, &prepared_of(gpu)->choice.of, device, cpu, progress, &gpu->stage.uploaded,
+	RQL_TRY(rql_rx_placed_get(gpu->snapshot, s, &rql_index_prepared_of(gpu)->choice.of, device, cpu, progress, &gpu->stage.uploaded,
 	                          &placed, err));
 	*out = &placed->placement;
 	return RQL_OK;
@@ -119,7 +94,7 @@ static bool probe(const struct rql_index_gpu *gpu, uint32_t s, uint32_t i, const
                   uint64_t *low, uint64_t *high)
 {
 	const struct rql_rx_placed *placed = placed_of(gpu, s);
-	const struct rql_index_choice *choice = &prepared_of(gpu)->choice;
+	const struct rql_index_choice *choice = &rql_index_prepared_of(gpu)->choice;
 	struct rql_index_range ranges[RQL_INDEX_COLUMNS_MOST];
 	rql_index_sought(choice->tests, NULL, choice->covered, choice->tuple, i, ranges);
 	(void)points;
@@ -168,7 +143,7 @@ static rql_status prepare(const struct rql_request *request, struct rql_device *
 	if (status == RQL_OK)
 		status = rql_index_gpu_init(&p->gpu, &ops, p->choice.snapshot, device, err);
 	if (status != RQL_OK) {
-		free_prepared(p);
+		rql_index_gpu_free(p);
 		return status;
 	}
 	p->gpu.state_bytes = RQL_RX_STATE_WORDS * 8;
@@ -180,23 +155,13 @@ static rql_status prepare(const struct rql_request *request, struct rql_device *
 /* ---- the same of keys that come in ---- */
 static enum rql_offer offer_keys(const struct rql_request *request, const struct rql_device *device, const char **reason)
 {
-	const char *why = rql_device_lacks(device, RQL_UNIT_RT);
-	return rql_offer_unless(why ? why : rql_index_gpu_keys_lack(request, FORMS), reason);
+	return rql_index_gpu_offer_keys(request, device, FORMS, RQL_UNIT_RT, reason);
 }
 
 static rql_status prepare_keys(const struct rql_request *request, struct rql_device *device, struct rql_prepared **out,
                                struct rql_error *err)
 {
-	struct rql_prepared *p = calloc(1, sizeof(*p));
-	if (!p)
-		return rql_error_memory(err, sizeof(*p), "look-ups");
-	const rql_status status = rql_index_gpu_init_keys(&p->gpu, &ops, request, FORMS, device, &p->choice, err);
-	p->gpu.state_bytes = RQL_RX_STATE_WORDS * 8;
-	if (status == RQL_OK)
-		*out = p;
-	else
-		free_prepared(p);
-	return status;
+	return rql_index_gpu_prepare_keys(request, device, FORMS, &ops, RQL_RX_STATE_WORDS * 8, out, err);
 }
 
 static rql_status kernels(const struct rql_prepared *p, rql_see_kernel *see, void *state, struct rql_error *err)
@@ -239,21 +204,6 @@ static void price(const struct rql_prepared *p, const struct rql_device *device,
 	                         .placed_bytes = (uint64_t)placed};
 }
 
-static struct rql_stage *stage_of(const struct rql_prepared *p)
-{
-	return (struct rql_stage *)(uintptr_t)&p->gpu.stage;
-}
-
-static uint64_t bytes(const struct rql_prepared *p)
-{
-	return sizeof(*p) + rql_index_choice_bytes(&p->choice) + rql_index_gpu_bytes(&p->gpu);
-}
-
-static uint32_t number_of(const struct rql_prepared *p)
-{
-	return p->choice.of.number;
-}
-
 extern const struct rql_method rql_method_index_rt;
 const struct rql_method rql_method_index_rt = {
 	.name = "index",
@@ -265,10 +215,10 @@ const struct rql_method rql_method_index_rt = {
 	.offer = offer,
 	.prepare = prepare,
 	.price = price,
-	.stage = stage_of,
-	.index = number_of,
-	.free = free_prepared,
-	.bytes = bytes,
+	.stage = rql_prepared_stage,
+	.index = rql_index_gpu_number,
+	.free = rql_index_gpu_free,
+	.bytes = rql_index_gpu_prepared_bytes,
 };
 
 /* Its price is without the keys': whoever reads the rows reads these, too, and they are there once. */
@@ -284,8 +234,8 @@ const struct rql_method rql_method_index_keys_rt = {
 	.prepare = prepare_keys,
 	.price = price,
 	.kernels = kernels,
-	.stage = stage_of,
-	.index = number_of,
-	.free = free_prepared,
-	.bytes = bytes,
+	.stage = rql_prepared_stage,
+	.index = rql_index_gpu_number,
+	.free = rql_index_gpu_free,
+	.bytes = rql_index_gpu_prepared_bytes,
 };
