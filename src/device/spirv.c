@@ -10,11 +10,13 @@ enum {
 	OP_SOURCE_FIRST = 2, /* OpSourceContinued, OpSource, OpSourceExtension, OpName, OpMemberName: told to debuggers */
 	OP_NAME = 5,
 	OP_SOURCE_LAST = 6,
+	OP_ENTRY_POINT = 15,
 	OP_TYPE_VOID = 19,
 	OP_TYPE_BOOL = 20,
 	OP_TYPE_INT = 21,
 	OP_TYPE_FLOAT = 22,
 	OP_TYPE_VECTOR = 23,
+	OP_TYPE_LAST = 39, /* of the core's; extensions number theirs from OP_EXTENSIONS on */
 	OP_CONSTANT_TRUE = 41,
 	OP_CONSTANT_FALSE = 42,
 	OP_CONSTANT = 43,
@@ -26,6 +28,7 @@ enum {
 	OP_LABEL = 248,
 	OP_RETURN = 253,
 	OP_RETURN_VALUE = 254,
+	OP_EXTENSIONS = 4096,
 };
 #define HEADER_WORDS 5u
 #define DECORATION_NO_CONTRACTION 42u
@@ -248,6 +251,83 @@ uint32_t rql_spirv_bool(struct rql_spirv *m, bool value)
 	return constant(m, value ? OP_CONSTANT_TRUE : OP_CONSTANT_FALSE, RQL_SPIRV_BOOL, NULL, 0);
 }
 
+/* ---- what the entry point does not reach ---- */
+
+struct reach {
+	uint64_t annotations, functions; /* where the types begin, and the functions */
+	uint32_t bound;
+	uint64_t *begins; /* by a function's id: the place of its first word, 0: no function's id, or seen already */
+	bool *kept;       /* by id: defined in what stays */
+	uint32_t *next;   /* functions that are reached and not looked at yet */
+	uint32_t next_count;
+};
+
+static void reach_function(struct reach *r, uint32_t id)
+{
+	if (id < r->bound && !r->kept[id] && r->begins[id]) {
+		r->kept[id] = true;
+		r->next[r->next_count++] = id;
+	}
+}
+
+/* Of types the id comes first, of all other things outside functions, and of what can be decorated inside, second. */
+static void keep_ids(struct reach *r, const uint32_t *w, uint64_t from, uint64_t end)
+{
+	for (uint64_t at = from; at < end; at += length_of(w[at])) {
+		uint32_t op = op_of(w[at]), place = (op >= OP_TYPE_VOID && op <= OP_TYPE_LAST) || op >= OP_EXTENSIONS ? 1 : 2;
+		if (length_of(w[at]) > place && w[at + place] < r->bound && !r->begins[w[at + place]])
+			r->kept[w[at + place]] = true;
+	}
+}
+
+static void reach_all(struct reach *r, const uint32_t *w, uint64_t count)
+{
+	for (uint64_t at = r->functions; at < count; at += length_of(w[at]))
+		if (op_of(w[at]) == OP_FUNCTION)
+			r->begins[w[at + 2]] = at;
+	keep_ids(r, w, r->annotations, r->functions);
+	for (uint64_t at = HEADER_WORDS; at < r->annotations; at += length_of(w[at]))
+		if (op_of(w[at]) == OP_ENTRY_POINT)
+			reach_function(r, w[at + 2]);
+	while (r->next_count) {
+		uint64_t at = r->begins[r->next[--r->next_count]], first = at;
+		for (; at < count && op_of(w[at]) != OP_FUNCTION_END; at += length_of(w[at]))
+			if (op_of(w[at]) == OP_FUNCTION_CALL)
+				reach_function(r, w[at + 3]);
+		keep_ids(r, w, first, at);
+	}
+}
+
+/* Takes out the functions that nothing calls, and the decorations of what is in them: a request calls a few of its
+ * template's, and drivers read, check and inline all. */
+static bool drop_unreached(uint32_t *w, uint64_t *count, uint64_t annotations, uint64_t functions)
+{
+	struct reach r = {.annotations = annotations, .functions = functions, .bound = w[3]};
+	r.begins = calloc(r.bound, sizeof(*r.begins));
+	r.kept = calloc(r.bound, sizeof(*r.kept));
+	r.next = calloc(r.bound, sizeof(*r.next));
+	bool made = r.begins && r.kept && r.next, drop = false;
+	uint64_t to = HEADER_WORDS;
+	if (made)
+		reach_all(&r, w, *count);
+	for (uint64_t at = HEADER_WORDS, length; made && at < *count; at += length) {
+		uint32_t op = op_of(w[at]);
+		length = length_of(w[at]);
+		if (at >= functions && op == OP_FUNCTION)
+			drop = !r.kept[w[at + 2]];
+		if (drop || (at < annotations && op == OP_DECORATE && !r.kept[w[at + 1]]))
+			continue;
+		memmove(w + to, w + at, length * sizeof(*w));
+		to += length;
+	}
+	if (made)
+		*count = to;
+	free(r.begins);
+	free(r.kept);
+	free(r.next);
+	return made;
+}
+
 /* ---- the whole ---- */
 
 /* Copies the template's words [from, to) without names. */
@@ -260,14 +340,8 @@ static void put_unnamed(struct rql_spirv *m, struct rql_spirv_words *to, uint64_
 	}
 }
 
-rql_status rql_spirv_finish(struct rql_spirv *m, uint32_t **words, uint64_t *bytes, struct rql_error *err)
+static void put_functions(struct rql_spirv *m, struct rql_spirv_words *all)
 {
-	struct rql_spirv_words all = {0};
-	put_all(m, &all, m->words, HEADER_WORDS);
-	put_unnamed(m, &all, HEADER_WORDS, m->annotations_end);
-	put_all(m, &all, m->annotations.words, m->annotations.count);
-	put_all(m, &all, m->words + m->annotations_end, m->types_end - m->annotations_end);
-	put_all(m, &all, m->constants.words, m->constants.count);
 	uint64_t at = m->types_end;
 	while (at < m->count) {
 		const struct rql_spirv_body *next = NULL;
@@ -275,10 +349,27 @@ rql_status rql_spirv_finish(struct rql_spirv *m, uint32_t **words, uint64_t *byt
 			if (m->bodies[b].first >= at && (!next || m->bodies[b].first < next->first))
 				next = &m->bodies[b];
 		uint64_t end = next ? next->first : m->count;
-		put_all(m, &all, m->words + at, end - at);
+		put_all(m, all, m->words + at, end - at);
 		if (next)
-			put_all(m, &all, next->code.words, next->code.count);
+			put_all(m, all, next->code.words, next->code.count);
 		at = next ? next->last : m->count;
+	}
+}
+
+rql_status rql_spirv_finish(struct rql_spirv *m, uint32_t **words, uint64_t *bytes, struct rql_error *err)
+{
+	struct rql_spirv_words all = {0};
+	put_all(m, &all, m->words, HEADER_WORDS);
+	put_unnamed(m, &all, HEADER_WORDS, m->annotations_end);
+	put_all(m, &all, m->annotations.words, m->annotations.count);
+	uint64_t annotations = all.count;
+	put_all(m, &all, m->words + m->annotations_end, m->types_end - m->annotations_end);
+	put_all(m, &all, m->constants.words, m->constants.count);
+	uint64_t functions = all.count;
+	put_functions(m, &all);
+	if (!m->out_of_memory && !m->missing) {
+		all.words[3] = m->bound;
+		m->out_of_memory = !drop_unreached(all.words, &all.count, annotations, functions);
 	}
 	if (m->out_of_memory || m->missing) {
 		free(all.words);
@@ -286,7 +377,6 @@ rql_status rql_spirv_finish(struct rql_spirv *m, uint32_t **words, uint64_t *byt
 			return rql_error_memory(err, all.count * 4, "a kernel's code");
 		return rql_error_set(err, RQL_ERROR_INTERNAL, "the kernel's template lacks %s", m->missing);
 	}
-	all.words[3] = m->bound;
 	*words = all.words;
 	*bytes = all.count * 4;
 	return RQL_OK;

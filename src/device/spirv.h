@@ -94,7 +94,8 @@ void rql_spirv_free(struct rql_spirv *m);
 void rql_spirv_begin(struct rql_spirv *m, const char *function, uint32_t *params, uint32_t count);
 /* result 0: void. */
 void rql_spirv_end(struct rql_spirv *m, uint32_t result);
-/* The whole module, malloc'ed. RQL_ERROR_MEMORY, or RQL_ERROR_INTERNAL naming what the template lacks. */
+/* The module without the functions that its entry point does not reach, malloc'ed. RQL_ERROR_MEMORY, or RQL_ERROR_INTERNAL
+ * naming what the template lacks. */
 rql_status rql_spirv_finish(struct rql_spirv *m, uint32_t **words, uint64_t *bytes,
                             struct rql_error *err) RQL_MUST_CHECK;
 

@@ -18,8 +18,31 @@ static char folder[] = "/tmp/rayql-scan-code-XXXXXX";
 static unsigned modules, groups, selections, under, different;
 static uint64_t last_bytes;
 
+/* Does an instruction with this opcode name the id at this place? */
+static bool names(const uint32_t *words, uint64_t count, uint32_t op, uint32_t place, uint32_t id)
+{
+	for (uint64_t at = 5; at < count; at += words[at] >> 16)
+		if ((words[at] & 0xffff) == op && words[at + place] == id)
+			return true;
+	return false;
+}
+
+/* No function stays that neither is the entry point (OpEntryPoint, 15) nor is called (OpFunctionCall, 57). */
+static void expect_reached(const uint32_t *words, uint64_t count)
+{
+	unsigned functions = 0;
+	for (uint64_t at = 5; at < count; at += words[at] >> 16) {
+		if ((words[at] & 0xffff) != 54)
+			continue;
+		functions++;
+		assert_true(names(words, count, 57, 3, words[at + 2]) || names(words, count, 15, 2, words[at + 2]));
+	}
+	assert_true(functions > 10);
+}
+
 static void put_module(const uint32_t *words, uint64_t bytes)
 {
+	expect_reached(words, bytes / sizeof(*words));
 	char path[64];
 	snprintf(path, sizeof(path), "%s/%u.spv", folder, modules++);
 	FILE *file = need(fopen(path, "wb"));
