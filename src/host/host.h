@@ -48,6 +48,9 @@ void rql_host_set_point(struct rql_host_db *db, void (*fn)(void *state), void *s
 void rql_host_count_progress(struct rql_host_con *con);
 /* Is a table function of this name built in, or registered by the time of the first question? Macros are none. */
 bool rql_host_is_table_function(struct rql_host_db *db, const char *name, size_t length);
+/* Databases with equal stamps have the same functions, but for macros: the same extensions are loaded, and RayQL has
+ * registered the same. NULL where nobody can tell. The caller frees it. */
+char *rql_host_functions_stamp(struct rql_host_db *db);
 /* Has DuckDB's grammar a word like that, reserved or not? true where nobody can tell. */
 bool rql_host_is_keyword(struct rql_host_db *db, const char *word, size_t length);
 /* -1 percentage when unknown. */

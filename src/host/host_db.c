@@ -90,6 +90,7 @@ rql_status rql_host_adopt(void **database, struct rql_host_db **out, struct rql_
 		return rql_error_memory(err, sizeof *db, "a database handle");
 	make_locks(db);
 	db->db = *database;
+	atomic_store(&db->foreign_functions, true);
 	*database = NULL;
 	rql_status status = make_parts(db, NULL, 0, err);
 	if (status != RQL_OK) {
@@ -161,6 +162,7 @@ rql_status rql_host_lend_connection(struct rql_host_db *db, void **out, struct r
 	duckdb_connection con = NULL;
 	if (duckdb_connect(db->db, &con) != DuckDBSuccess)
 		return rql_error_set(err, RQL_ERROR_HOST, "DuckDB refused another connection to the database");
+	atomic_store(&db->foreign_functions, true);
 	*out = con;
 	return RQL_OK;
 }

@@ -307,5 +307,6 @@ rql_status rql_host_register(struct rql_host_con *con, const struct rql_host_tab
 	duckdb_destroy_table_function(&table);
 	if (state != DuckDBSuccess)
 		return rql_error_set(err, RQL_ERROR_HOST, "DuckDB refused the table function %s", function->name);
+	host_function_registered(con->db, function->name);
 	return RQL_OK;
 }

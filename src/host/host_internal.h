@@ -72,6 +72,8 @@ struct rql_host_db {
 	duckdb_connection service;
 	pthread_mutex_t service_lock;
 	struct host_words keywords, table_functions; /* guarded by service_lock */
+	atomic_uint_fast64_t registered;             /* of the names of RayQL's table functions: host_words.c */
+	atomic_bool foreign_functions;               /* somebody else's C code may have registered some */
 	atomic_uint_fast64_t settings_stamp;         /* moves when a statement may have changed a setting; never 0 */
 	atomic_bool settings_unlisted;               /* an extension's settings could not be listed */
 	pthread_mutex_t registry;                    /* guards the lists below */
@@ -153,6 +155,7 @@ void host_kept_free(struct rql_host_db *db);
 
 /* ---- host_words.c ---- */
 void host_words_free(struct host_words *list);
+void host_function_registered(struct rql_host_db *db, const char *name);
 
 /* ---- host_value.c ---- */
 /* NULL when the value's type cannot be made (OTHER that is no text). The caller destroys it. */

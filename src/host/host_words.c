@@ -1,5 +1,10 @@
-/* Lists of DuckDB's own words, each read once: reserved words, and the names of its table functions. */
+/* Lists of DuckDB's own words: reserved words, and the names of its table functions. Each is read once for a
+ * database, and once in the process for databases that cannot differ in it: to name its table functions DuckDB
+ * describes all of its functions. */
 #include "host/host_internal.h"
+
+#include <inttypes.h>
+#include <stdio.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -35,14 +40,135 @@ static bool load(struct rql_host_db *db, struct host_words *list, const char *sq
 	return loaded;
 }
 
+/* ---- which databases have the same functions ---- */
+
+static const char extensions_sql[] =
+	"SELECT extension_name, coalesce(extension_version, ''), coalesce(install_path, '') "
+	"FROM system.main.duckdb_extensions() WHERE loaded ORDER BY ALL";
+
+static void put_chunk(struct rql_strbuf *to, duckdb_data_chunk chunk)
+{
+	uint64_t rows = duckdb_data_chunk_get_size(chunk);
+	for (uint64_t i = 0; i < rows; i++)
+		for (idx_t c = 0; c < 3; c++) {
+			const struct rql_string *text = duckdb_vector_get_data(duckdb_data_chunk_get_vector(chunk, c));
+			rql_strbuf_printf(to, "%" PRIu32 ":", text[i].length);
+			rql_strbuf_put_n(to, rql_string_data(&text[i]), text[i].length);
+		}
+}
+
+/* service_lock held. */
+static char *stamp_of(struct rql_host_db *db)
+{
+	struct rql_strbuf text = {0};
+	duckdb_result result;
+	if (atomic_load(&db->foreign_functions))
+		return NULL;
+	memset(&result, 0, sizeof result);
+	bool told = duckdb_query(db->service, extensions_sql, &result) == DuckDBSuccess;
+	rql_strbuf_printf(&text, "%016" PRIx64 " ", atomic_load(&db->registered));
+	uint64_t extensions = 0;
+	for (duckdb_data_chunk chunk; told && (chunk = duckdb_fetch_chunk(result)); duckdb_destroy_data_chunk(&chunk)) {
+		extensions += duckdb_data_chunk_get_size(chunk);
+		put_chunk(&text, chunk);
+	}
+	duckdb_destroy_result(&result);
+	char *stamp = rql_strbuf_take(&text);
+	if (extensions) /* core_functions is one */
+		return stamp;
+	free(stamp);
+	return NULL;
+}
+
+char *rql_host_functions_stamp(struct rql_host_db *db)
+{
+	pthread_mutex_lock(&db->service_lock);
+	char *stamp = stamp_of(db);
+	pthread_mutex_unlock(&db->service_lock);
+	return stamp;
+}
+
+void host_function_registered(struct rql_host_db *db, const char *name)
+{
+	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+	for (; *name; name++)
+		hash = (hash ^ (uint8_t)*name) * UINT64_C(0x100000001b3);
+	atomic_fetch_add(&db->registered, hash); /* in any order */
+}
+
+/* ---- lists of the process ---- */
+
+/* The newest list of its kind, for the life of the process. */
+struct told {
+	bool by_functions; /* else it is the library's own, one for all databases */
+	char *stamp;       /* NULL: none yet */
+	struct host_words words;
+};
+static pthread_mutex_t told_lock = PTHREAD_MUTEX_INITIALIZER; /* the innermost */
+static struct told told_keywords, told_table_functions = {.by_functions = true};
+
+static bool copy_words(const struct host_words *from, struct host_words *to)
+{
+	*to = (struct host_words){.words = calloc(from->count + 1, sizeof *to->words)};
+	bool copied = to->words != NULL;
+	while (copied && to->count < from->count && (to->words[to->count] = strdup(from->words[to->count])))
+		to->count++;
+	copied = copied && to->count == from->count;
+	if (!copied)
+		host_words_free(to);
+	return copied;
+}
+
+static bool take_told(const struct told *told, const char *stamp, struct host_words *out)
+{
+	pthread_mutex_lock(&told_lock);
+	bool taken = stamp && told->stamp && strcmp(told->stamp, stamp) == 0 && copy_words(&told->words, out);
+	pthread_mutex_unlock(&told_lock);
+	return taken;
+}
+
+/* Takes the stamp over. */
+static void keep_told(struct told *told, char *stamp, const struct host_words *list)
+{
+	struct host_words copy;
+	if (!stamp || !copy_words(list, &copy)) {
+		free(stamp);
+		return;
+	}
+	pthread_mutex_lock(&told_lock);
+	free(told->stamp);
+	host_words_free(&told->words);
+	told->stamp = stamp;
+	told->words = copy;
+	pthread_mutex_unlock(&told_lock);
+}
+
+/* service_lock held. The stamp is taken first: an extension that comes meanwhile is in the list, and nothing lacks. */
+static bool load_or_copy(struct rql_host_db *db, struct host_words *list, struct told *told, const char *sql)
+{
+	char *stamp = told->by_functions ? stamp_of(db) : strdup("");
+	if (take_told(told, stamp, list)) {
+		free(stamp);
+		return true;
+	}
+	bool loaded = load(db, list, sql);
+	if (loaded)
+		keep_told(told, stamp, list);
+	else
+		free(stamp);
+	return loaded;
+}
+
+/* ---- questions ---- */
+
 static int compare(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
 /* otherwise: the answer when the list cannot be read. */
-static bool has(struct rql_host_db *db, struct host_words *list, const char *sql, const char *word, size_t length,
-                bool otherwise)
+static bool has(struct rql_host_db *db, struct host_words *list, struct told *told, const char *sql, const char *word,
+                size_t length, bool otherwise)
 {
 	char lower[64];
 	if (length >= sizeof lower) /* none is longer */
@@ -53,7 +179,7 @@ static bool has(struct rql_host_db *db, struct host_words *list, const char *sql
 	const char *key = lower;
 	pthread_mutex_lock(&db->service_lock);
 	bool found = otherwise;
-	if (list->words || load(db, list, sql))
+	if (list->words || load_or_copy(db, list, told, sql))
 		found = list->count && bsearch(&key, list->words, list->count, sizeof *list->words, compare) != NULL;
 	pthread_mutex_unlock(&db->service_lock);
 	return found;
@@ -62,13 +188,13 @@ static bool has(struct rql_host_db *db, struct host_words *list, const char *sql
 bool rql_host_is_keyword(struct rql_host_db *db, const char *word, size_t length)
 {
 	/* Quoting is always right; typeof() would merely spell it shorter. */
-	return has(db, &db->keywords, "SELECT DISTINCT keyword_name FROM system.main.duckdb_keywords() ORDER BY ALL", word,
-	           length, true);
+	return has(db, &db->keywords, &told_keywords,
+	           "SELECT DISTINCT keyword_name FROM system.main.duckdb_keywords() ORDER BY ALL", word, length, true);
 }
 
 bool rql_host_is_table_function(struct rql_host_db *db, const char *name, size_t length)
 {
-	return has(db, &db->table_functions,
+	return has(db, &db->table_functions, &told_table_functions,
 	           "SELECT DISTINCT lower(function_name) FROM system.main.duckdb_functions() "
 	           "WHERE function_type = 'table' AND function_name IS NOT NULL ORDER BY ALL",
 	           name, length, false);

@@ -277,9 +277,45 @@ static void test_table_function(void **state)
 	assert_int_equal(atomic_load(&live_states), 0);
 }
 
+/* Lists of functions that one database has asked for serve another only where both have the same. */
+static void test_stamps(void **state)
+{
+	struct fixture *f = *state;
+	const struct rql_host_table_function function = {
+		.name = "stamped", .bind = series_bind, .fill = series_fill, .free_state = series_free};
+	struct rql_error err = {0};
+	struct rql_host_db *other;
+	struct rql_host_con *con;
+	void *lent;
+	assert_int_equal(rql_host_open(NULL, NULL, 0, &other, &err), RQL_OK);
+	char *mine = rql_host_functions_stamp(f->db), *others = rql_host_functions_stamp(other);
+	assert_non_null(mine);
+	assert_non_null(others);
+	assert_string_equal(mine, others);
+	assert_true(rql_host_is_table_function(f->db, "range", 5));
+	assert_false(rql_host_is_table_function(f->db, "stamped", 7));
+	free(others);
+
+	assert_int_equal(rql_host_connect(other, &con, &err), RQL_OK);
+	assert_int_equal(rql_host_register(con, &function, &err), RQL_OK);
+	others = rql_host_functions_stamp(other);
+	assert_non_null(others);
+	assert_string_not_equal(mine, others);
+	assert_true(rql_host_is_table_function(other, "range", 5));
+	assert_true(rql_host_is_table_function(other, "stamped", 7));
+	free(others);
+	free(mine);
+
+	assert_int_equal(rql_host_lend_connection(other, &lent, &err), RQL_OK); /* it may register what it likes */
+	rql_host_unlend_connection(other, lent);
+	assert_null(rql_host_functions_stamp(other));
+	rql_host_disconnect(con);
+	rql_host_close(other);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-	const struct CMUnitTest tests[] = {T(test_sink), T(test_sink_types), T(test_table_function)};
+	const struct CMUnitTest tests[] = {T(test_sink), T(test_sink_types), T(test_table_function), T(test_stamps)};
 	return cmocka_run_group_tests_name("host_function", tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* Functions that are not the same at every run: DuckDB's own list, read once, and what it leaves out. Relations
- * that can be computed again with the same rows. */
+/* Functions that are not the same at every run: DuckDB's own list, read once in the process for all databases that have
+ * the same functions, and what it leaves out. Relations that can be computed again with the same rows. */
 #include "bind/normal/stability.h"
 
 #include <pthread.h>
@@ -124,6 +124,49 @@ static void keep_worst(struct rql_planner *p)
 	p->count = kept;
 }
 
+/* The newest list that the host gave, for the life of the process: asking takes as long as opening a database. */
+static struct {
+	pthread_mutex_t lock; /* the innermost */
+	char *stamp;          /* rql_host_functions_stamp; NULL: none yet */
+	struct function_name *names;
+	uint32_t count;
+} told = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static struct function_name *copy_names(const struct function_name *names, uint32_t count)
+{
+	struct function_name *copy = malloc(count * sizeof *copy);
+	if (copy)
+		memcpy(copy, names, count * sizeof *copy);
+	return copy;
+}
+
+static bool take_told(struct rql_planner *p, const char *stamp)
+{
+	pthread_mutex_lock(&told.lock);
+	bool same = stamp && told.stamp && strcmp(told.stamp, stamp) == 0;
+	if (same && (p->names = copy_names(told.names, told.count)))
+		p->count = told.count;
+	pthread_mutex_unlock(&told.lock);
+	return p->count != 0;
+}
+
+/* Takes the stamp over. */
+static void keep_told(const struct rql_planner *p, char *stamp)
+{
+	struct function_name *copy = stamp ? copy_names(p->names, p->count) : NULL;
+	if (!copy) {
+		free(stamp);
+		return;
+	}
+	pthread_mutex_lock(&told.lock);
+	free(told.stamp);
+	free(told.names);
+	told.stamp = stamp;
+	told.names = copy;
+	told.count = p->count;
+	pthread_mutex_unlock(&told.lock);
+}
+
 static rql_status load_names(const struct rql_plan_context *ctx, struct rql_planner *p, struct rql_error *err)
 {
 	rql_status status = ask_names(ctx, p, err);
@@ -143,6 +186,22 @@ static rql_status load_names(const struct rql_plan_context *ctx, struct rql_plan
 	return RQL_OK;
 }
 
+/* The stamp is taken first: an extension that comes meanwhile is in the list, and nothing is missing. */
+static rql_status load_or_copy(const struct rql_plan_context *ctx, struct rql_planner *p, struct rql_error *err)
+{
+	char *stamp = rql_host_functions_stamp(ctx->host_db);
+	if (take_told(p, stamp)) {
+		free(stamp);
+		return RQL_OK;
+	}
+	rql_status status = load_names(ctx, p, err);
+	if (status == RQL_OK)
+		keep_told(p, stamp);
+	else
+		free(stamp);
+	return status;
+}
+
 static const struct function_name *find_name(const struct rql_planner *p, const char *word)
 {
 	struct function_name key;
@@ -158,7 +217,7 @@ rql_status rql_stability_load(const struct rql_plan_context *ctx, struct rql_err
 {
 	struct rql_planner *p = ctx->planner;
 	pthread_mutex_lock(&p->lock);
-	rql_status status = p->count ? RQL_OK : load_names(ctx, p, err);
+	rql_status status = p->count ? RQL_OK : load_or_copy(ctx, p, err);
 	pthread_mutex_unlock(&p->lock);
 	return status;
 }
