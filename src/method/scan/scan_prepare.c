@@ -380,7 +380,7 @@ static rql_status bind_set(struct binding *b, const struct rql_value_list *list,
 	if (!rql_map_is_dense(*map))
 		return RQL_OK;
 	if (!(set = RQL_NEW(scan->arena, struct rql_scan_bound_join)))
-		return no_memory(b, sizeof(*set));
+		return rql_error_memory(b->err, sizeof(*set), "a set of values that a scan tests");
 	*set = (struct rql_scan_bound_join){.kind = RQL_LOOKUP_SEMI, .map = *map, .second = RQL_NONE};
 	RQL_TRY(need_column(b, list->column, &set->column));
 	step->set = set;
@@ -399,7 +399,7 @@ static rql_status bind_ranges(struct binding *b, const struct rql_conjunct *c, s
 	step->ranges = *from;
 	step->ranges.ranges = copy_of(b, from->ranges, from->count * sizeof(*from->ranges));
 	if (from->count && !step->ranges.ranges)
-		return no_memory(b, from->count * sizeof(*from->ranges));
+		return rql_error_memory(b->err, from->count * sizeof(*from->ranges), "ranges that a scan tests");
 	return c->list.values ? bind_set(b, &c->list, step) : RQL_OK;
 }
 
