@@ -11,5 +11,5 @@ python3 - "$folder/device.json" <<'PY'
 import json, sys
 cases = json.load(open(sys.argv[1]))["cases"]
 wrong = [c["case"] for c in cases if not c["right"]]
-assert len(cases) == 39 and not wrong, (len(cases), wrong)
+assert len(cases) == 41 and not wrong, (len(cases), wrong)
 PY

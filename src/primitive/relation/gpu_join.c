@@ -514,44 +514,50 @@ static bool may_be_many(const struct rql_join *join)
 	       (join->tuning.many || rql_relation_is_special(join->probe.count, &join->tuning));
 }
 
+/* One of join.comp's kernels: the one for keys of 32 bits, behind which stands that of 64. own_places: do subgroups take the
+ * output's places? A join of two passes of partitions takes longer than so many atomics. */
+static rql_status probe_pipeline(const struct rql_join *join, const struct join_plan *plan, uint32_t flags,
+                                 enum rql_relation_kernel of_32, bool own_places, const struct rql_pipeline **out,
+                                 struct rql_error *err)
+{
+	const bool special = rql_relation_is_special(join->probe.count, &join->tuning);
+	uint32_t constants[] = {plan->threads,
+	                        0,
+	                        plan->slots,
+	                        plan->buckets,
+	                        plan->staged,
+	                        plan->words ? plan->words * plan->slots : 1,
+	                        special ? flags : UINT32_MAX,
+	                        special ? common_flags(join) : UINT32_MAX,
+	                        join->tuning.own_places ? join->tuning.own_places == 2 : own_places};
+	const enum rql_relation_kernel kernel = of_32 + (join->key_bits == 64);
+	return rql_relation_pipeline(join->probe.keys.buffer->device, kernel, constants, 9, out, err);
+}
+
 static rql_status record_probe(struct rql_commands *c, const struct rql_join *join, const struct join_plan *plan,
                                struct rql_error *err)
 {
-	struct rql_device *device = join->probe.keys.buffer->device;
 	struct rql_join_args args = args_of(join, plan);
-	const struct rql_pipeline *pipeline, *many;
-	uint32_t constants[] = {plan->threads, 0, plan->slots, plan->buckets, plan->staged,
-	                        plan->words ? plan->words * plan->slots : 1, UINT32_MAX, UINT32_MAX,
-	                        join->tuning.own_places ? join->tuning.own_places == 2 : plan->bits > RQL_PARTITION_PASS_BITS};
-	if (rql_relation_is_special(join->probe.count, &join->tuning)) {
-		constants[6] = args.flags;
-		constants[7] = common_flags(join);
-	}
-	const bool tested = is_tested(join);
-	const bool wide = join->key_bits == 64;
-	const enum rql_relation_kernel kernel = tested ? wide ? RQL_RELATION_JOIN_TESTED_64 : RQL_RELATION_JOIN_TESTED_32
-	                                        : wide ? RQL_RELATION_JOIN_64
-	                                               : RQL_RELATION_JOIN_32;
-	RQL_TRY(rql_relation_pipeline(device, kernel, constants, 9, &pipeline, err));
+	const struct rql_pipeline *few, *many;
+	const bool two_passes = plan->bits > RQL_PARTITION_PASS_BITS;
+	const uint64_t groups = (UINT64_C(1) << plan->bits) + (join->probe.count >> plan->piece_log2) + 1;
 	struct rql_uses uses = {.count = 0};
 	add_uses(join, &uses);
-	uint64_t groups = (UINT64_C(1) << plan->bits) + (join->probe.count >> plan->piece_log2) + 1;
+	RQL_TRY(probe_pipeline(join, plan, args.flags, is_tested(join) ? RQL_RELATION_JOIN_TESTED_32 : RQL_RELATION_JOIN_32,
+	                       two_passes, &few, err));
 	if (!may_be_many(join)) {
-		rql_record_dispatch(c, "join.probe", pipeline, &args, groups, uses.use, uses.count);
+		rql_record_dispatch(c, "join.probe", few, &args, groups, uses.use, uses.count);
 		return RQL_OK;
 	}
-	constants[8] = join->tuning.own_places != 1;
-	RQL_TRY(rql_relation_pipeline(device, wide ? RQL_RELATION_JOIN_MANY_64 : RQL_RELATION_JOIN_MANY_32, constants, 9, &many,
-	                              err));
+	RQL_TRY(probe_pipeline(join, plan, args.flags, RQL_RELATION_JOIN_MANY_32, true, &many, err));
 	if (join->tuning.many) {
 		rql_record_dispatch(c, "join.probe_many", many, &args, groups, uses.use, uses.count);
 		return RQL_OK;
 	}
+	const uint64_t choice = join->temp.offset + plan->choice;
 	RQL_TRY(record_sample(c, join, plan, &args, (uint32_t)groups, err));
-	rql_record_dispatch_indirect(c, "join.probe", pipeline, &args, join->temp.buffer, join->temp.offset + plan->choice,
-	                             uses.use, uses.count);
-	rql_record_dispatch_indirect(c, "join.probe_many", many, &args, join->temp.buffer,
-	                             join->temp.offset + plan->choice + 3 * 4, uses.use, uses.count);
+	rql_record_dispatch_indirect(c, "join.probe", few, &args, join->temp.buffer, choice, uses.use, uses.count);
+	rql_record_dispatch_indirect(c, "join.probe_many", many, &args, join->temp.buffer, choice + 3 * 4, uses.use, uses.count);
 	return RQL_OK;
 }
 
