@@ -34,6 +34,19 @@ static bool take_row(struct rql_arena *arena, const struct rql_batch *batch, con
 	return true;
 }
 
+/* What a type points to (an ENUM's names) goes with the batch. */
+static bool keep_types(struct rql_arena *arena, struct key_row *rows, uint32_t parts, uint32_t count)
+{
+	for (uint32_t k = 0; k < parts && count; k++) {
+		const struct rql_type type = rql_type_copy(arena, rows[0].values[k].type);
+		if (type.id != rows[0].values[k].type.id)
+			return false;
+		for (uint32_t i = 0; i < count; i++)
+			rows[i].values[k].type = type;
+	}
+	return true;
+}
+
 static struct rql_expr_tuples *transpose(struct rql_arena *arena, const struct key_row *rows, uint32_t parts, uint32_t count)
 {
 	const struct rql_value **values = RQL_NEW_ARRAY(arena, const struct rql_value *, parts);
@@ -69,5 +82,5 @@ struct rql_expr_tuples *rql_key_list(struct rql_arena *arena, const struct rql_b
 	for (uint32_t i = 0; i < found; i++)
 		if (!i || compare_rows(&rows[i], &rows[count - 1]))
 			rows[count++] = rows[i];
-	return transpose(arena, rows, parts, count);
+	return keep_types(arena, rows, parts, count) ? transpose(arena, rows, parts, count) : NULL;
 }

@@ -27,11 +27,22 @@ static size_t width_of(struct json_object *json)
 	return fields ? rql_json_length(fields) : 0;
 }
 
+/* DuckDB evaluates all fields of every row before it compares any. One that can fail is left to it: said field by field, an
+ * earlier one would drop the rows that fail. */
+static bool is_plain(const struct rql_expr *field)
+{
+	const struct rql_expr *e = field->kind == RQL_EXPR_CAST && field->children[0]->kind == RQL_EXPR_CONSTANT ? field->children[0]
+	                                                                                                       : field;
+	return e->kind == RQL_EXPR_REF || e->kind == RQL_EXPR_CONSTANT;
+}
+
 static struct rql_expr *read_field(struct rql_plan_reader *reader, struct json_object *json, size_t i,
                                    struct rql_scope scope)
 {
 	struct json_object *types, *fields = fields_of(json, &types);
 	struct rql_expr *field = rql_plan_expr(reader, json_object_array_get_idx(fields, i), scope);
+	if (field && !is_plain(field))
+		return rql_plan_expr_opaque(reader, field->type, "a row's field that can fail");
 	if (!field || !types)
 		return field;
 	const struct rql_type type = rql_plan_type(reader, rql_json_field(json_object_array_get_idx(types, i), "second"));
@@ -74,6 +85,8 @@ struct rql_expr *rql_plan_same_rows(struct rql_plan_reader *reader, struct json_
 		if (!same || !(same->children[0] = read_field(reader, a, i, scope)) ||
 		    !(same->children[1] = read_field(reader, b, i, scope)))
 			return NULL;
+		if (same->children[0]->kind == RQL_EXPR_OPAQUE || same->children[1]->kind == RQL_EXPR_OPAQUE)
+			return rql_plan_expr_opaque(reader, same->type, "a comparison of rows whose fields can fail");
 		same->name = "IS NOT DISTINCT FROM";
 		same->is_operator = true;
 		all->children[i] = is_other(same->children[0]) || is_other(same->children[1])
@@ -91,8 +104,10 @@ struct rql_expr *rql_plan_row_in(struct rql_plan_reader *reader, struct json_obj
 	if (count == 2)
 		return rql_plan_same_rows(reader, rows[0], rows[1], scope);
 	struct rql_expr *some = logic(reader, RQL_EXPR_OR, (uint32_t)count - 1);
-	for (size_t i = 1; i < count && some; i++)
-		if (!(some->children[i - 1] = rql_plan_same_rows(reader, rows[0], rows[i], scope)))
-			return NULL;
+	for (size_t i = 1; i < count && some; i++) {
+		struct rql_expr *same = some->children[i - 1] = rql_plan_same_rows(reader, rows[0], rows[i], scope);
+		if (!same || same->kind == RQL_EXPR_OPAQUE)
+			return same;
+	}
 	return some;
 }
