@@ -6,9 +6,8 @@
 #include "sql/rel/rel.h"
 #include "util/arena.h"
 
-/* The values of these columns of the batch, at most RQL_KEY_PARTS, each row once and none with a NULL. There may be no row
- * left. NULL: out of memory. */
-#define RQL_KEY_PARTS 6u
+/* The values of these columns of the batch, each row once and none with a NULL. There may be no row left. NULL: out of
+ * memory. */
 struct rql_expr_tuples *rql_key_list(struct rql_arena *arena, const struct rql_batch *batch, const uint32_t *columns,
                                      uint32_t parts);
 

@@ -3,6 +3,52 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include "util/sort.h"
+
+/* ---- rows of values ---- */
+
+struct value_rows {
+	const struct rql_value *values;
+	uint32_t parts;
+};
+
+static int compare_rows(const void *context, uint32_t a, uint32_t b)
+{
+	const struct value_rows *rows = context;
+	const struct rql_value *x = rows->values + (uint64_t)a * rows->parts, *y = rows->values + (uint64_t)b * rows->parts;
+	int order = 0;
+	for (uint32_t k = 0; k < rows->parts && !order; k++)
+		order = rql_value_compare(&x[k], &y[k]);
+	return order;
+}
+
+struct rql_expr_tuples *rql_tuples_of(struct rql_arena *arena, const struct rql_value *rows, uint32_t parts, uint32_t count)
+{
+	const struct value_rows all = {rows, parts};
+	uint32_t *order = RQL_NEW_ARRAY(arena, uint32_t, 2 * (uint64_t)count + 1), different = 0;
+	struct rql_expr_tuples *out = RQL_NEW(arena, struct rql_expr_tuples);
+	const struct rql_value **values = RQL_NEW_ARRAY(arena, const struct rql_value *, parts);
+	if (!order || !out || !values)
+		return NULL;
+	for (uint32_t i = 0; i < count; i++)
+		order[i] = i;
+	rql_sort_items(order, order + count, count, compare_rows, &all);
+	for (uint32_t i = 0; i < count; i++)
+		if (!i || compare_rows(&all, order[i], order[different - 1]))
+			order[different++] = order[i];
+	for (uint32_t k = 0; k < parts; k++) {
+		struct rql_value *part = RQL_NEW_ARRAY(arena, struct rql_value, different + 1);
+		if (!part)
+			return NULL;
+		for (uint32_t i = 0; i < different; i++)
+			part[i] = rows[(uint64_t)order[i] * parts + k];
+		values[k] = part;
+	}
+	*out = (struct rql_expr_tuples){.parts = parts, .count = different, .values = values};
+	return out;
+}
+
+/* ---- conditions ---- */
 
 static int compare_values(const void *a, const void *b)
 {
@@ -59,10 +105,6 @@ struct finding {
 	uint32_t parts;
 	const struct rql_expr *columns[PARTS_MOST];
 };
-struct tuple {
-	uint32_t parts;
-	const struct rql_value *values[PARTS_MOST];
-};
 
 static bool is_equal(const struct rql_expr *e)
 {
@@ -106,43 +148,13 @@ static void find_columns(const struct rql_expr *either, const struct rql_expr *b
 		f->columns[f->parts++] = branch->children[0];
 }
 
-static int compare_tuples(const void *a, const void *b)
-{
-	const struct tuple *x = a, *y = b;
-	int order = 0;
-	for (uint32_t i = 0; i < x->parts && !order; i++)
-		order = rql_value_compare(x->values[i], y->values[i]);
-	return order;
-}
-
 static struct rql_expr_tuples *take_values(struct rql_arena *arena, const struct rql_expr *either, const struct finding *f)
 {
-	const uint32_t branches = either->child_count;
-	struct tuple *rows = RQL_NEW_ARRAY(arena, struct tuple, branches);
-	struct rql_expr_tuples *out = RQL_NEW(arena, struct rql_expr_tuples);
-	const struct rql_value **values = RQL_NEW_ARRAY(arena, const struct rql_value *, PARTS_MOST);
-	uint32_t count = 0;
-	if (!rows || !out || !values)
-		return NULL;
-	for (uint32_t i = 0; i < branches; i++) {
-		rows[i].parts = f->parts;
+	struct rql_value *rows = RQL_NEW_ARRAY(arena, struct rql_value, (uint64_t)either->child_count * f->parts);
+	for (uint32_t i = 0; i < either->child_count && rows; i++)
 		for (uint32_t part = 0; part < f->parts; part++)
-			rows[i].values[part] = &comparison_of(either->children[i], f->columns[part])->children[1]->value;
-	}
-	qsort(rows, branches, sizeof(*rows), compare_tuples);
-	for (uint32_t i = 0; i < branches; i++)
-		if (!i || compare_tuples(&rows[i], &rows[count - 1]))
-			rows[count++] = rows[i];
-	for (uint32_t part = 0; part < f->parts; part++) {
-		struct rql_value *column = RQL_NEW_ARRAY(arena, struct rql_value, count);
-		if (!column)
-			return NULL;
-		for (uint32_t i = 0; i < count; i++)
-			column[i] = *rows[i].values[part];
-		values[part] = column;
-	}
-	*out = (struct rql_expr_tuples){.parts = f->parts, .count = count, .values = values};
-	return out;
+			rows[i * f->parts + part] = comparison_of(either->children[i], f->columns[part])->children[1]->value;
+	return rows ? rql_tuples_of(arena, rows, f->parts, either->child_count) : NULL;
 }
 
 bool rql_tuples_add(struct rql_arena *arena, struct rql_expr_list *conditions, const struct rql_expr *either)

@@ -5,6 +5,8 @@
 
 #include "sql/rel/rel_edit.h"
 
+/* The different ones of `count` rows of values, `parts` each and none NULL, which stay where they are. NULL: out of memory. */
+struct rql_expr_tuples *rql_tuples_of(struct rql_arena *arena, const struct rql_value *rows, uint32_t parts, uint32_t count);
 /* The conditions that keys, one for each part, are of the tuples: constants of which none is NULL. Without any no row stays.
  * false: out of memory. */
 bool rql_keys_listed(struct rql_arena *arena, const struct rql_expr *const *keys, const struct rql_expr_tuples *tuples,

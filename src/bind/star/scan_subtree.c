@@ -358,6 +358,14 @@ bool rql_star_part_reads(const struct rql_star_part *part, const struct rql_expr
 	return rql_expr_leaves(e, note_reading, (void *)(uintptr_t)part);
 }
 
+bool rql_star_part_is_restricted(const struct rql_star_part *part, const struct rql_block *block)
+{
+	bool found = false;
+	for (uint32_t i = 0; i < block->conjunct_count && !found; i++)
+		found = !rql_expr_is_equijoin(block->conjuncts[i]) && rql_star_part_reads(part, block->conjuncts[i]);
+	return found;
+}
+
 static bool want_part(struct joining *j, const struct rql_star_part *part)
 {
 	const struct rql_block *block = j->star->block;

@@ -14,6 +14,8 @@ struct rql_star_part {
 };
 /* Does e read nothing but columns of the part's tables? */
 bool rql_star_part_reads(const struct rql_star_part *part, const struct rql_expr *e);
+/* Is there a condition on the part's tables other than what joins them? */
+bool rql_star_part_is_restricted(const struct rql_star_part *part, const struct rql_block *block);
 /* The outer keys of a side, in the rows of the part: joined, and filtered by the conditions that read nothing else. Keys may
  * come twice. NULL: out of memory. */
 struct rql_rel *rql_star_part_keys(struct rql_arena *arena, const struct rql_star *star,

@@ -323,8 +323,6 @@ static rql_status reduce_listed(struct rql_planning *p, const struct rql_rel *ot
 
 /* A row that is joined by an operator, instead of being dropped by a scan. */
 #define JOINED_ROW_NS 10.0
-/* Looking for the keys takes at most this part of that. */
-#define LOOK_PART 4.0
 
 /* Some rows of one table. */
 static bool is_selection(const struct rql_rel *rel)
@@ -362,7 +360,7 @@ static rql_status reduce_scanned(struct rql_planning *p, const struct rql_join_k
 	struct rql_rel *keys = rows >= RQL_ASKED_LEAST_ROWS ? keys_of(p, other, &side, false) : NULL;
 	if (!keys)
 		return RQL_OK;
-	RQL_TRY(rql_subplan_few(p, keys, RQL_LOOKED_UP_KEYS - 1, (double)rows * JOINED_ROW_NS / LOOK_PART, &batch, p->err));
+	RQL_TRY(rql_subplan_few(p, keys, RQL_LOOKED_UP_KEYS - 1, (double)rows * JOINED_ROW_NS / RQL_ASKED_LOOK_PART, &batch, p->err));
 	if (!batch)
 		return RQL_OK;
 	rql_status status = list_rows(p, batch, &side, &tuples);

@@ -40,15 +40,6 @@ static void collect_columns(const struct rql_block *block, uint32_t fact, struct
 				rql_expr_leaves(block->sides[i].keys[k].outer, add_column, &c);
 }
 
-/* Is there a condition on the part's tables other than what joins them? */
-static bool is_restricted(const struct rql_block *block, const struct rql_star_part *part)
-{
-	bool found = false;
-	for (uint32_t i = 0; i < block->conjunct_count && !found; i++)
-		found = !rql_expr_is_equijoin(block->conjuncts[i]) && rql_star_part_reads(part, block->conjuncts[i]);
-	return found;
-}
-
 /* Does an equality join the table with the part? */
 static bool hangs_on(const struct rql_block *block, const struct rql_star_part *part, uint32_t table)
 {
@@ -72,7 +63,7 @@ static struct rql_star_part make_part(const struct rql_block *block, uint32_t fa
 		grows = false;
 		for (uint32_t t = 0; t < block->table_count; t++) {
 			const struct rql_star_part alone = {.tables = UINT32_C(1) << t};
-			if (part.tables & alone.tables || rows[t] >= RQL_ASKED_LEAST_ROWS || !is_restricted(block, &alone) ||
+			if (part.tables & alone.tables || rows[t] >= RQL_ASKED_LEAST_ROWS || !rql_star_part_is_restricted(&alone, block) ||
 			    !hangs_on(block, &part, t))
 				continue;
 			part.tables |= alone.tables;
@@ -88,7 +79,7 @@ rql_status rql_scan_asked_read(struct rql_planning *p, const struct rql_block *b
 	const struct rql_star_part part = make_part(block, fact, rows);
 	out->known = true;
 	collect_columns(block, fact, out);
-	if (!out->column_count || p->ctx->snapshot_stamp || !is_restricted(block, &part))
+	if (!out->column_count || p->ctx->snapshot_stamp || !rql_star_part_is_restricted(&part, block))
 		return RQL_OK;
 	struct rql_star *star = RQL_NEW(p->arena, struct rql_star);
 	if (!star)

@@ -12,6 +12,8 @@
 #define RQL_ASKED_LEAST_ROWS (UINT64_C(1) << 17)
 /* What a row of such a dimension takes: a test of its key. */
 #define RQL_ASKED_ROW_NS 1.5
+/* To look which keys are asked for takes at most this part of what it may save. */
+#define RQL_ASKED_LOOK_PART 4.0
 
 #define RQL_ASKED_COLUMNS 16u
 struct rql_scan_asked {

@@ -325,9 +325,7 @@ static rql_status compare_work(struct trying *t)
 	                     least_ns / 1e6);
 }
 
-/* A large dimension's map is worth a look at how few keys it needs. The look takes at most this part of what it may save. */
-#define LOOK_PART 4.0
-
+/* A large dimension's map is worth a look at how few keys it needs. */
 static rql_status look_at_asked(struct trying *t)
 {
 	double saves_ns = 0;
@@ -337,7 +335,7 @@ static rql_status look_at_asked(struct trying *t)
 	saves_ns += t->inner_rows >= (double)RQL_ASKED_LEAST_ROWS ? t->inner_rows * (SUBPLAN_ROW_NS - RQL_ASKED_ROW_NS) : 0;
 	if (t->asked.known || saves_ns == 0)
 		return RQL_OK;
-	return rql_scan_asked_read(t->p, t->block, t->fact, t->table_rows, saves_ns / LOOK_PART, &t->asked, t->err);
+	return rql_scan_asked_read(t->p, t->block, t->fact, t->table_rows, saves_ns / RQL_ASKED_LOOK_PART, &t->asked, t->err);
 }
 
 /* What is refused as it is may be worth it when few keys are asked for. Of a join of two tables, that is: among more there

@@ -6,11 +6,9 @@
  * conditions, which is that of the query itself once more. Where the side's keys have an index (index_reduction.h), the rows
  * that are not asked for are not even read. */
 #include "plan/star/index_reduction.h"
+#include "plan/star/scan_asked.h"
 #include "plan/star/scan_reduction.h"
 
-/* A side of fewer rows is read as fast as this is planned. Where both are so small, rayql_force asks for no gain, so that
- * tests reach all this. */
-#define LEAST_ROWS (UINT64_C(1) << 17)
 /* The fact table may have so many times the side's rows, and another table of the keys this part of them. */
 #define FACT_FACTOR 4u
 #define TABLE_FACTOR 3u
@@ -28,18 +26,10 @@ static rql_status count_rows(struct rql_planning *p, const struct rql_rel *rel, 
 	return RQL_OK;
 }
 
-/* Is there a condition on the part's tables other than what joins them? */
-static bool is_restricted(const struct rql_block *block, const struct rql_star_part *part)
-{
-	bool found = false;
-	for (uint32_t i = 0; i < block->conjunct_count && !found; i++)
-		found = !rql_expr_is_equijoin(block->conjuncts[i]) && rql_star_part_reads(part, block->conjuncts[i]);
-	return found;
-}
-
+/* Where both sides are small, rayql_force asks for no gain, so that tests reach all this. */
 static bool is_tried(const struct rql_planning *p, uint64_t rows)
 {
-	return p->ctx->settings->force && rows < LEAST_ROWS;
+	return p->ctx->settings->force && rows < RQL_ASKED_LEAST_ROWS;
 }
 
 /* The tables of a subtree belong to the part where they drop rows, and are small beside the side. */
@@ -55,7 +45,7 @@ static rql_status add_subtree(struct rql_planning *p, const struct rql_star *sta
 		RQL_TRY(rql_scan_table_rows(p, &star->block->tables[t], &rows, err));
 		sum += rows;
 	}
-	if ((sum <= side_rows / TABLE_FACTOR || is_tried(p, sum)) && is_restricted(star->block, &tree))
+	if ((sum <= side_rows / TABLE_FACTOR || is_tried(p, sum)) && rql_star_part_is_restricted(&tree, star->block))
 		part->tables |= tree.tables;
 	return RQL_OK;
 }
@@ -138,7 +128,7 @@ static rql_status are_few(struct rql_planning *p, struct rql_rel *keys, uint32_t
 static bool is_large(const struct rql_planning *p, const struct gain *gain)
 {
 	return is_tried(p, gain->side_rows) ||
-	       (gain->side_rows >= LEAST_ROWS && gain->fact_rows / FACT_FACTOR <= gain->side_rows);
+	       (gain->side_rows >= RQL_ASKED_LEAST_ROWS && gain->fact_rows / FACT_FACTOR <= gain->side_rows);
 }
 
 rql_status rql_scan_reduction(struct rql_planning *p, const struct rql_star *star, uint32_t subtree, uint64_t fact_rows,
@@ -156,7 +146,7 @@ rql_status rql_scan_reduction(struct rql_planning *p, const struct rql_star *sta
 	if (!is_large(p, &gain) && !gain.looks_up)
 		return RQL_OK;
 	RQL_TRY(make_part(p, star, subtree, gain.side_rows, &part, err));
-	gain.reads_less = is_large(p, &gain) && (is_restricted(star->block, &part) || part.sides);
+	gain.reads_less = is_large(p, &gain) && (rql_star_part_is_restricted(&part, star->block) || part.sides);
 	if (!gain.reads_less && !gain.looks_up)
 		return RQL_OK;
 	struct rql_rel *keys = rql_star_part_keys(p->arena, star, &part, side);

@@ -134,6 +134,32 @@ void write_many(KEY key, uint hit, uint beside, uint row, uint64_t place)
 		}
 	}
 }
+
+// Rows with a match that are no more than the subgroup's lanes become the first rows of these, so that they are written
+// together. Gives the row's number.
+uint gather_matched(inout KEY key[ROWS], inout uint hit[ROWS], inout uint beside[ROWS], uint first)
+{
+	uint own = gl_SubgroupInvocationID, begin = 0u, own_hit = 0u, own_beside = 0u, own_row = 0u;
+	KEY own_key = NO_KEY;
+	[[unroll]] for (uint r = 0u; r < ROWS; r++) {
+		uvec4 matched = subgroupBallot(hit[r] >= 0x10000u);
+		uint end = begin + subgroupBallotBitCount(matched), lane = nth_lane(begin + subgroupBallotExclusiveBitCount(matched), own);
+		KEY key_there = key_of_lane(key[r], lane);
+		uint hit_there = subgroupShuffle(hit[r], lane), beside_there = subgroupShuffle(beside[r], lane);
+		if (own >= begin && own < end) {
+			own_key = key_there;
+			own_hit = hit_there;
+			own_beside = beside_there;
+			own_row = first + r * THREADS + rql_thread() - own + lane;
+		}
+		begin = end;
+		hit[r] = 0u;
+	}
+	key[0] = own_key;
+	hit[0] = own_hit;
+	beside[0] = own_beside;
+	return own_row;
+}
 #else
 // Rows of the output are dealt out to the subgroup's lanes, ROWS to each, so that neighbours write side by side: each looks
 // for the lane whose row it is by the prefix sums of their matches.
@@ -160,34 +186,6 @@ void write_many(KEY key, uint hit, uint beside, uint row, uint64_t place)
 		}
 		write_columns(keys_there, slot, rows_there, beside_there, to, place);
 	}
-}
-#endif
-
-#ifdef MANY
-// Rows with a match that are no more than the subgroup's lanes become the first rows of these, so that they are written
-// together. Gives the row's number.
-uint gather_matched(inout KEY key[ROWS], inout uint hit[ROWS], inout uint beside[ROWS], uint first)
-{
-	uint own = gl_SubgroupInvocationID, begin = 0u, own_hit = 0u, own_beside = 0u, own_row = 0u;
-	KEY own_key = NO_KEY;
-	[[unroll]] for (uint r = 0u; r < ROWS; r++) {
-		uvec4 matched = subgroupBallot(hit[r] >= 0x10000u);
-		uint end = begin + subgroupBallotBitCount(matched), lane = nth_lane(begin + subgroupBallotExclusiveBitCount(matched), own);
-		KEY key_there = key_of_lane(key[r], lane);
-		uint hit_there = subgroupShuffle(hit[r], lane), beside_there = subgroupShuffle(beside[r], lane);
-		if (own >= begin && own < end) {
-			own_key = key_there;
-			own_hit = hit_there;
-			own_beside = beside_there;
-			own_row = first + r * THREADS + rql_thread() - own + lane;
-		}
-		begin = end;
-		hit[r] = 0u;
-	}
-	key[0] = own_key;
-	hit[0] = own_hit;
-	beside[0] = own_beside;
-	return own_row;
 }
 #endif
 
