@@ -194,11 +194,11 @@ static void *share_main(void *state)
 	struct sharing *s = me->s;
 	struct rql_error why = {0};
 	for (uint32_t i = 0;; i++) {
-		struct rql_host_rest rest = {.of = s, .part = atomic_fetch_add(&s->next, 1)};
-		if (rest.part >= SHARED && !rql_host_share_wait(&s->share, &rest))
+		struct rql_host_rest rest = {.of = s, .partition = atomic_fetch_add(&s->next, 1)};
+		if (rest.partition >= SHARED && !rql_host_share_wait(&s->share, &rest))
 			return NULL;
 		if (i < 4 || me->number >= s->failing) {
-			atomic_fetch_add(&s->done[rest.part], 1);
+			atomic_fetch_add(&s->done[rest.partition], 1);
 			continue;
 		}
 		assert_int_equal(rql_host_share_put(&s->share, &rest, NULL), RQL_OK);

@@ -105,7 +105,7 @@ rql_status rql_host_feed_next(struct rql_host_feed *feed, struct rql_device *dev
 	if (feed->memory)
 		copy_rows(feed, &rows);
 	else
-		RQL_TRY(rql_host_store_read(feed->store, feed->part, feed->at, &rows, err));
+		RQL_TRY(rql_host_store_read(feed->store, feed->partition, feed->at, &rows, err));
 	feed->at += rows.count;
 	return RQL_OK;
 }

@@ -14,8 +14,8 @@ struct run {
 	struct rql_host_memory *memory;
 	uint64_t limit; /* of a device's memory */
 	struct rql_host_group_sizes sizes;
-	struct rql_host_parts *parts; /* of the first pass */
-	struct rql_host_parts *kept;  /* of which a device has left something to others; under kept_lock */
+	struct rql_host_partitions *partitions; /* of the first pass */
+	struct rql_host_partitions *kept;       /* of which a device has left something to others; under kept_lock */
 	struct rql_host_share share;
 	pthread_mutex_t sink_lock, kept_lock;
 	_Atomic bool failed;
@@ -40,8 +40,8 @@ static rql_status limit_reached(const struct rql_device *device, uint64_t need, 
 
 /* ---- partitions ---- */
 
-static rql_status new_parts(const struct run *run, struct rql_host_feed *feed, uint32_t bits, uint32_t used,
-                            struct rql_host_parts *out, struct rql_error *err)
+static rql_status new_partitions(const struct run *run, struct rql_host_feed *feed, uint32_t bits, uint32_t used,
+                                 struct rql_host_partitions *out, struct rql_error *err)
 {
 	struct rql_device *device = run->by->devices[0];
 	const struct rql_host_store_spec spec = {.shape = run->by->rows.shape,
@@ -49,12 +49,12 @@ static rql_status new_parts(const struct run *run, struct rql_host_feed *feed, u
 	                                         .used = used,
 	                                         .memory = run->memory,
 	                                         .pool = device->pool};
-	*out = (struct rql_host_parts){.side = &run->by->rows, .bits = bits, .used = used + bits, .passes = 1,
-	                               .end = UINT64_C(1) << bits, .of = out};
+	*out = (struct rql_host_partitions){.side = &run->by->rows, .bits = bits, .used = used + bits, .passes = 1,
+	                                    .end = UINT64_C(1) << bits, .of = out};
 	return rql_host_partition(feed, device, &spec, run->by->progress, &out->store, err);
 }
 
-static rql_status group_parts(struct thread *t, struct rql_host_parts *parts, struct rql_error *err);
+static rql_status group_partitions(struct thread *t, struct rql_host_partitions *partitions, struct rql_error *err);
 
 /* Of a worker that was open. */
 static bool is_devices_own(const struct rql_host_group_worker *w, rql_status status)
@@ -63,49 +63,49 @@ static bool is_devices_own(const struct rql_host_group_worker *w, rql_status sta
 }
 
 /* A partition of which nothing was put, where a device has failed. */
-static void leave_part(struct thread *t, const struct rql_host_parts *parts, uint64_t part)
+static void leave_partition(struct thread *t, const struct rql_host_partitions *partitions, uint64_t partition)
 {
-	const struct rql_host_rest rest = {.of = parts->of, .part = part};
+	const struct rql_host_rest rest = {.of = partitions->of, .partition = partition};
 	struct rql_error none = {0};
 	t->alone = t->alone && rql_host_share_put(&t->run->share, &rest, &none) == RQL_OK;
 	rql_error_clear(&none);
 }
 
 /* Those that were under way, those that had no room, and, but of those that all devices take from, those behind. */
-static void leave_parts(struct thread *t, struct rql_host_parts *parts)
+static void leave_partitions(struct thread *t, struct rql_host_partitions *partitions)
 {
 	struct rql_host_group_worker *w = &t->worker;
 	t->alone = true;
 	for (uint32_t i = 0; i < RQL_HOST_FLIGHT; i++)
 		if (w->slot[i].rows)
-			leave_part(t, parts, w->slot[i].part);
+			leave_partition(t, partitions, w->slot[i].partition);
 	for (uint64_t i = 0; i < w->odd_count; i++)
-		leave_part(t, parts, w->odd[i]);
-	for (uint64_t p = atomic_load(&parts->next); p < parts->end && parts != t->run->parts; p++)
-		leave_part(t, parts, p);
+		leave_partition(t, partitions, w->odd[i]);
+	for (uint64_t p = atomic_load(&partitions->next); p < partitions->end && partitions != t->run->partitions; p++)
+		leave_partition(t, partitions, p);
 }
 
-static void free_parts(struct rql_host_parts *parts)
+static void free_partitions(struct rql_host_partitions *partitions)
 {
-	rql_host_store_free(parts->store);
-	free(parts);
+	rql_host_store_free(partitions->store);
+	free(partitions);
 }
 
 /* After an error others may need what a device has left of them. */
-static void keep_or_free(struct run *run, struct rql_host_parts *parts, rql_status status)
+static void keep_or_free(struct run *run, struct rql_host_partitions *partitions, rql_status status)
 {
 	if (status == RQL_OK) {
-		free_parts(parts);
+		free_partitions(partitions);
 		return;
 	}
 	pthread_mutex_lock(&run->kept_lock);
-	parts->kept = run->kept;
-	run->kept = parts;
+	partitions->kept = run->kept;
+	run->kept = partitions;
 	pthread_mutex_unlock(&run->kept_lock);
 }
 
 /* A partition once more, by the next bits of the hash. */
-static rql_status group_again(struct thread *t, struct rql_host_feed *feed, const struct rql_host_parts *from,
+static rql_status group_again(struct thread *t, struct rql_host_feed *feed, const struct rql_host_partitions *from,
                               struct rql_error *err)
 {
 	const uint32_t left = RQL_HOST_HASH_BITS - from->used;
@@ -114,16 +114,16 @@ static rql_status group_again(struct thread *t, struct rql_host_feed *feed, cons
 	const uint64_t most = rows > t->run->sizes.piece ? t->run->sizes.piece : t->run->sizes.groups;
 	uint32_t bits = rql_log2_up(rql_div_up(rows, most)) + 1;
 	bits = bits < RQL_HOST_PASS_BITS ? bits : RQL_HOST_PASS_BITS;
-	struct rql_host_parts *parts = malloc(sizeof(*parts));
-	if (!parts)
-		return rql_error_memory(err, sizeof(*parts), "partitions of a group-by");
-	rql_status status = new_parts(t->run, feed, bits < left ? bits : left, from->used, parts, err);
-	parts->above = rows;
-	parts->passes = from->passes + 1;
+	struct rql_host_partitions *partitions = malloc(sizeof(*partitions));
+	if (!partitions)
+		return rql_error_memory(err, sizeof(*partitions), "partitions of a group-by");
+	rql_status status = new_partitions(t->run, feed, bits < left ? bits : left, from->used, partitions, err);
+	partitions->above = rows;
+	partitions->passes = from->passes + 1;
 	t->worker.report.partition_ns += (double)(rql_now_ns() - start);
 	if (status == RQL_OK)
-		status = group_parts(t, parts, err);
-	keep_or_free(t->run, parts, status);
+		status = group_partitions(t, partitions, err);
+	keep_or_free(t->run, partitions, status);
 	return status;
 }
 
@@ -151,18 +151,18 @@ static rql_status group_by_table(struct thread *t, struct rql_host_feed *feed, b
 
 /* One that has too many rows, or groups. Where nearly all rows came through the last pass together, they are taken for rows
  * of one key, and a few of others. */
-static rql_status group_odd(struct thread *t, struct rql_host_parts *parts, uint64_t part, struct rql_error *err)
+static rql_status group_odd(struct thread *t, struct rql_host_partitions *of, uint64_t partition, struct rql_error *err)
 {
-	const uint64_t rows = rql_host_store_rows(parts->store, part);
-	const bool last = parts->used >= RQL_HOST_HASH_BITS, same = parts->above && rows > parts->above - parts->above / 8;
-	struct rql_host_feed feed = {.side = parts->side, .store = parts->store, .part = part, .rows = rows};
+	const uint64_t rows = rql_host_store_rows(of->store, partition);
+	const bool last = of->used >= RQL_HOST_HASH_BITS, same = of->above && rows > of->above - of->above / 8;
+	struct rql_host_feed feed = {.side = of->side, .store = of->store, .partition = partition, .rows = rows};
 	bool done = false;
 	if (last || same) {
 		const uint64_t groups = t->worker.report.groups;
 		const rql_status status = group_by_table(t, &feed, last, &done, err);
 		t->alone = t->alone || (is_devices_own(&t->worker, status) && t->worker.report.groups == groups);
 		if (t->alone)
-			leave_part(t, parts, part);
+			leave_partition(t, of, partition);
 		RQL_TRY(status);
 	}
 	feed.at = 0;
@@ -172,24 +172,24 @@ static rql_status group_odd(struct thread *t, struct rql_host_parts *parts, uint
 		                     err);
 	}
 	if (!done)
-		RQL_TRY(group_again(t, &feed, parts, err));
-	rql_host_store_drop(parts->store, part);
+		RQL_TRY(group_again(t, &feed, of, err));
+	rql_host_store_drop(of->store, partition);
 	return RQL_OK;
 }
 
 /* Odd ones come behind the others: those that this device has met. */
-static rql_status group_parts(struct thread *t, struct rql_host_parts *parts, struct rql_error *err)
+static rql_status group_partitions(struct thread *t, struct rql_host_partitions *partitions, struct rql_error *err)
 {
 	struct rql_host_group_worker *w = &t->worker;
-	w->report.passes = parts->passes > w->report.passes ? parts->passes : w->report.passes;
+	w->report.passes = partitions->passes > w->report.passes ? partitions->passes : w->report.passes;
 	rql_status status = rql_host_group_worker_open(w, &t->run->sizes, err);
 	bool own = status != RQL_OK;
 	if (!own) {
-		status = rql_host_group_worker_parts(w, parts, err);
+		status = rql_host_group_worker_partitions(w, partitions, err);
 		own = is_devices_own(w, status);
 	}
 	if (own)
-		leave_parts(t, parts);
+		leave_partitions(t, partitions);
 	RQL_TRY(status);
 	uint64_t *odd = w->odd;
 	const uint64_t count = w->odd_count;
@@ -197,9 +197,9 @@ static rql_status group_parts(struct thread *t, struct rql_host_parts *parts, st
 	w->odd_count = w->odd_room = 0;
 	uint64_t i = 0;
 	for (; i < count && status == RQL_OK && !atomic_load(&t->run->failed); i++)
-		status = group_odd(t, parts, odd[i], err);
+		status = group_odd(t, partitions, odd[i], err);
 	for (; i < count && t->alone; i++)
-		leave_part(t, parts, odd[i]);
+		leave_partition(t, partitions, odd[i]);
 	free(odd);
 	return status;
 }
@@ -210,13 +210,13 @@ static rql_status group_parts(struct thread *t, struct rql_host_parts *parts, st
 static rql_status work(struct thread *t, bool *left, struct rql_error *err)
 {
 	struct rql_host_rest rest;
-	RQL_TRY(group_parts(t, t->run->parts, err));
+	RQL_TRY(group_partitions(t, t->run->partitions, err));
 	while (rql_host_share_wait(&t->run->share, &rest)) {
-		const struct rql_host_parts *of = rest.of;
-		struct rql_host_parts one = {.store = of->store, .side = of->side, .bits = of->bits, .used = of->used,
-		                             .passes = of->passes, .above = of->above, .next = rest.part, .end = rest.part + 1,
-		                             .of = of};
-		RQL_TRY(group_parts(t, &one, err));
+		const struct rql_host_partitions *of = rest.of;
+		struct rql_host_partitions one = {.store = of->store, .side = of->side, .bits = of->bits, .used = of->used,
+		                                  .passes = of->passes, .above = of->above, .next = rest.partition,
+		                                  .end = rest.partition + 1, .of = of};
+		RQL_TRY(group_partitions(t, &one, err));
 	}
 	*left = true;
 	return RQL_OK;
@@ -285,31 +285,31 @@ static rql_status run_devices(struct run *run, struct rql_host_group_report *rep
 		rql_host_group_report_add(report, &threads[i].worker.report);
 	}
 	free(threads);
-	const bool done = atomic_load(&run->parts->next) >= run->parts->end;
+	const bool done = atomic_load(&run->partitions->next) >= run->partitions->end;
 	const rql_status status = rql_host_share_end(&run->share, done, &report->failed, &report->full, &report->left, err);
 	while (run->kept) {
-		struct rql_host_parts *parts = run->kept;
-		run->kept = parts->kept;
-		free_parts(parts);
+		struct rql_host_partitions *partitions = run->kept;
+		run->kept = partitions->kept;
+		free_partitions(partitions);
 	}
 	return status;
 }
 
-static rql_status run_parts(struct run *run, struct rql_host_group_report *report, struct rql_error *err)
+static rql_status run_partitions(struct run *run, struct rql_host_group_report *report, struct rql_error *err)
 {
 	const uint32_t bits = run->sizes.bits < RQL_HOST_PASS_BITS ? run->sizes.bits : RQL_HOST_PASS_BITS;
 	struct rql_host_feed feed = {.side = &run->by->rows};
-	struct rql_host_parts parts = {.store = NULL};
+	struct rql_host_partitions partitions = {.store = NULL};
 	const uint64_t start = rql_now_ns();
 	RQL_TRY(rql_host_memory_new(run->by->host_limit, run->by->folder, run->by->file_limit, &run->memory, err));
-	rql_status status = new_parts(run, &feed, bits, 0, &parts, err);
+	rql_status status = new_partitions(run, &feed, bits, 0, &partitions, err);
 	report->partition_ns += (double)(rql_now_ns() - start);
-	run->parts = &parts;
+	run->partitions = &partitions;
 	if (status == RQL_OK)
 		status = run_devices(run, report, err);
 	report->host_peak = rql_host_memory_peak(run->memory);
 	report->spilled_bytes = rql_host_memory_spilled(run->memory);
-	rql_host_store_free(parts.store);
+	rql_host_store_free(partitions.store);
 	rql_host_memory_free(run->memory);
 	return status;
 }
@@ -411,7 +411,7 @@ static rql_status run_once(struct run *run, uint64_t groups, uint64_t *more, str
 	}
 	report->way = run->sizes.way;
 	if (run->sizes.way == RQL_HOST_PARTS)
-		return run_parts(run, report, err);
+		return run_partitions(run, report, err);
 	if (by->device_count > 1)
 		RQL_TRY(rql_host_group_tables(by, &run->sizes, report, &found, &run->alone, err));
 	else

@@ -42,22 +42,22 @@ struct rql_group_by rql_host_group_relation(const struct rql_host_group_by *by, 
 struct rql_raster_groups rql_host_group_drawing(const struct rql_group_by *relation);
 
 /* Partitions of rows, which workers take one after the other. */
-struct rql_host_parts {
+struct rql_host_partitions {
 	struct rql_host_store *store;
 	const struct rql_host_side *side;
 	uint32_t bits, used, passes; /* of this store; of the hash, and passes, until here */
 	uint64_t above;              /* rows of the partition that they were made of */
 	_Atomic uint64_t next;
 	uint64_t end;
-	const struct rql_host_parts *of; /* those whose store it is: another's, of a partition that a device has left */
-	struct rql_host_parts *kept;     /* the next ones of those that are kept to the end */
+	const struct rql_host_partitions *of; /* those whose store it is: another's, of a partition that a device has left */
+	struct rql_host_partitions *kept;     /* the next ones of those that are kept to the end */
 };
 
 struct rql_host_group_slot {
 	struct rql_host_piece host;
 	struct rql_host_groups result;
 	struct rql_buffer *staging;
-	uint64_t rows, part;
+	uint64_t rows, partition;
 };
 struct rql_host_group_turn {
 	struct rql_buffer *in, *out;  /* on the device; of WHOLE and TABLE the first one's `out` alone */
@@ -97,8 +97,8 @@ rql_status rql_host_group_worker_rehearse(struct rql_host_group_worker *w, struc
 rql_status rql_host_group_worker_rows(struct rql_host_group_worker *w, struct rql_host_feed *feed, uint64_t *found,
                                       struct rql_error *err) RQL_MUST_CHECK;
 /* PARTS: all partitions that are left, but for those that have no room. */
-rql_status rql_host_group_worker_parts(struct rql_host_group_worker *w, struct rql_host_parts *parts,
-                                       struct rql_error *err) RQL_MUST_CHECK;
+rql_status rql_host_group_worker_partitions(struct rql_host_group_worker *w, struct rql_host_partitions *partitions,
+                                            struct rql_error *err) RQL_MUST_CHECK;
 
 /* TABLE on several devices. *found: of the one with the most, as of rql_host_group_worker_rows. *alone: the device whose own
  * the error is, of which nothing was put; else NULL. */

@@ -121,10 +121,10 @@ uint64_t rql_host_group_sizes_bytes(const struct rql_host_group_by *by, struct r
 {
 	struct rql_buffer fake = {.device = device};
 	const struct rql_group_by relation = rql_host_group_relation(by, sizes, &fake, &fake);
-	const bool whole = sizes->way == RQL_HOST_WHOLE, parts = sizes->way == RQL_HOST_PARTS;
+	const bool whole = sizes->way == RQL_HOST_WHOLE, partitioned = sizes->way == RQL_HOST_PARTS;
 	const uint64_t out = rql_host_groups_layout_of(by, sizes->groups).bytes;
-	uint64_t bytes = rql_host_side_layout(&by->rows, sizes->rows).bytes * (whole ? 1 : 2) + (parts ? 2 : 1) * out +
-	                 2 * (32 + RQL_EXCHANGE_TABLE_BYTES);
+	uint64_t bytes = rql_host_side_layout(&by->rows, sizes->rows).bytes * (whole ? 1 : 2) +
+	                 (partitioned ? 2 : 1) * out + 2 * (32 + RQL_EXCHANGE_TABLE_BYTES);
 	if (by->unit != RQL_UNIT_RASTER || sizes->way == RQL_HOST_TABLE)
 		return bytes + rql_group_by_temp_bytes(&relation);
 	struct rql_raster_groups drawing = rql_host_group_drawing(&relation);
@@ -189,8 +189,8 @@ bool rql_host_group_sizes_table(const struct rql_host_group_by *by, uint64_t lim
 	return false;
 }
 
-static bool choose_parts(const struct rql_host_group_by *by, uint64_t limit, uint64_t rows, uint64_t groups,
-                         struct rql_host_group_sizes *out)
+static bool choose_partitions(const struct rql_host_group_by *by, uint64_t limit, uint64_t rows, uint64_t groups,
+                              struct rql_host_group_sizes *out)
 {
 	const uint32_t least = by->device_count > 1 ? rql_log2_up(by->device_count) + 1 : 1;
 	for (uint32_t bits = least; bits <= RQL_HOST_HASH_BITS; bits++) {
@@ -216,5 +216,5 @@ bool rql_host_group_sizes_choose(const struct rql_host_group_by *by, uint64_t li
 		.way = RQL_HOST_WHOLE, .piece = piece_of(by, rows), .rows = rows / 4 * 4 + 4, .groups = with_spare(groups, rows)};
 	if (by->device_count == 1 && fits(by, limit, out))
 		return true;
-	return choose_parts(by, limit, rows, groups, out);
+	return choose_partitions(by, limit, rows, groups, out);
 }

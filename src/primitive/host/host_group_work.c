@@ -36,10 +36,10 @@ static rql_status device_buffer(struct rql_host_group_worker *w, uint64_t bytes,
 static rql_status open_turn(struct rql_host_group_worker *w, int t, struct rql_error *err)
 {
 	struct rql_host_group_turn *turn = &w->turn[t];
-	const bool whole = w->sizes.way == RQL_HOST_WHOLE, parts = w->sizes.way == RQL_HOST_PARTS;
+	const bool whole = w->sizes.way == RQL_HOST_WHOLE, partitioned = w->sizes.way == RQL_HOST_PARTS;
 	if (!whole)
 		RQL_TRY(device_buffer(w, w->in_layout.bytes, RQL_MEMORY_DEVICE, &turn->in, err));
-	if (!t || parts)
+	if (!t || partitioned)
 		RQL_TRY(device_buffer(w, w->out_layout.bytes, RQL_MEMORY_DEVICE, &turn->out, err));
 	RQL_TRY(device_buffer(w, RESULT_BYTES + 16, RQL_MEMORY_DEVICE, &turn->result, err));
 	RQL_TRY(device_buffer(w, RQL_EXCHANGE_TABLE_BYTES, RQL_MEMORY_UPLOAD, &turn->table, err));
@@ -183,10 +183,10 @@ static rql_status record_rows(struct rql_commands *c, const struct rql_host_grou
 }
 
 /* The group-by's two halves, beside the second of which other work may run. Images leave no such place. */
-static rql_status record_parts(struct rql_host_group_worker *w, struct rql_commands *c, const struct rql_group_by *group,
-                               struct rql_error *err)
+static rql_status record_partitions(struct rql_host_group_worker *w, struct rql_commands *c,
+                                    const struct rql_group_by *group, struct rql_error *err)
 {
-	return is_drawn(w) ? RQL_OK : rql_record_group_by_parts(c, group, err);
+	return is_drawn(w) ? RQL_OK : rql_record_group_by_partitions(c, group, err);
 }
 
 /* seen: the slot of what is drawn. */
@@ -337,7 +337,7 @@ static rql_status group_whole(struct rql_host_group_worker *w, struct rql_host_f
 	RQL_TRY(rql_commands_new(w->device, w->by->timed ? RQL_COMMANDS_TIMED : 0, &c, err));
 	rql_status status = record_rows(c, &w->turn[0], rows, err);
 	if (status == RQL_OK)
-		status = record_parts(w, c, &group, err);
+		status = record_partitions(w, c, &group, err);
 	if (status == RQL_OK)
 		status = record_groups(w, c, &group, 0, err);
 	RQL_TRY(count_groups(w, c, status, found, err));
@@ -350,11 +350,11 @@ static rql_status group_whole(struct rql_host_group_worker *w, struct rql_host_f
 /* What comes in: pieces of a feed (TABLE), or partitions. */
 struct source {
 	struct rql_host_feed *feed;
-	struct rql_host_parts *parts;
+	struct rql_host_partitions *partitions;
 	bool ended;
 };
 
-static rql_status keep_odd(struct rql_host_group_worker *w, uint64_t part, struct rql_error *err)
+static rql_status keep_odd(struct rql_host_group_worker *w, uint64_t partition, struct rql_error *err)
 {
 	if (w->odd_count == w->odd_room) {
 		const uint64_t room = 2 * w->odd_room + 16;
@@ -364,24 +364,24 @@ static rql_status keep_odd(struct rql_host_group_worker *w, uint64_t part, struc
 		w->odd = more;
 		w->odd_room = room;
 	}
-	w->odd[w->odd_count++] = part;
+	w->odd[w->odd_count++] = partition;
 	return RQL_OK;
 }
 
-static rql_status fill_part(struct rql_host_group_worker *w, struct source *from, struct rql_host_group_slot *slot,
-                            struct rql_error *err)
+static rql_status fill_partition(struct rql_host_group_worker *w, struct source *from, struct rql_host_group_slot *slot,
+                                 struct rql_error *err)
 {
-	struct rql_host_parts *p = from->parts;
+	struct rql_host_partitions *p = from->partitions;
 	while (!slot->rows && !from->ended) {
-		slot->part = atomic_fetch_add(&p->next, 1);
-		from->ended = slot->part >= p->end;
-		const uint64_t rows = from->ended ? 0 : rql_host_store_rows(p->store, slot->part);
+		slot->partition = atomic_fetch_add(&p->next, 1);
+		from->ended = slot->partition >= p->end;
+		const uint64_t rows = from->ended ? 0 : rql_host_store_rows(p->store, slot->partition);
 		if (rows > w->sizes.piece)
-			RQL_TRY(keep_odd(w, slot->part, err));
+			RQL_TRY(keep_odd(w, slot->partition, err));
 		else
 			slot->rows = rows;
 	}
-	struct rql_host_feed feed = {.side = p->side, .store = p->store, .part = slot->part, .rows = slot->rows};
+	struct rql_host_feed feed = {.side = p->side, .store = p->store, .partition = slot->partition, .rows = slot->rows};
 	return slot->rows ? rql_host_feed_next(&feed, w->device, slot->rows, &slot->host, err) : RQL_OK;
 }
 
@@ -390,8 +390,8 @@ static rql_status fill(struct rql_host_group_worker *w, struct source *from, str
 {
 	const uint64_t start = rql_now_ns();
 	slot->host = rql_host_piece_in(&w->in_layout, slot->staging);
-	if (from->parts) {
-		RQL_TRY(fill_part(w, from, slot, err));
+	if (from->partitions) {
+		RQL_TRY(fill_partition(w, from, slot, err));
 	} else {
 		RQL_TRY(rql_host_feed_next(from->feed, w->device, w->sizes.piece, &slot->host, err));
 		slot->rows = slot->host.rows;
@@ -408,13 +408,13 @@ static rql_status take(struct rql_host_group_worker *w, struct source *from, uin
 {
 	struct rql_host_group_slot *slot = &w->slot[s % RQL_HOST_FLIGHT];
 	const uint64_t *seen = (const uint64_t *)w->seen->map + 2 * (s % RQL_HOST_FLIGHT);
-	if (slot->rows && from->parts) {
+	if (slot->rows && from->partitions) {
 		take_points(w, s % RQL_HOST_FLIGHT);
 		if (seen[1] || seen[0] > w->sizes.groups) {
-			RQL_TRY(keep_odd(w, slot->part, err));
+			RQL_TRY(keep_odd(w, slot->partition, err));
 		} else {
 			RQL_TRY(put(w, &slot->result, seen[0], err));
-			rql_host_store_drop(from->parts->store, slot->part);
+			rql_host_store_drop(from->partitions->store, slot->partition);
 			w->report.partitions++;
 		}
 	}
@@ -457,7 +457,7 @@ static rql_status record_step(struct rql_host_group_worker *w, uint64_t s, struc
 	const struct rql_group_by group = group_on(w, other->in, other);
 	if (here->rows) {
 		RQL_TRY(record_rows(c, other, here->rows, err));
-		RQL_TRY(record_parts(w, c, &group, err));
+		RQL_TRY(record_partitions(w, c, &group, err));
 	}
 	add_coming(w, coming, own->in, &exchange);
 	if (going->rows && w->sizes.way == RQL_HOST_PARTS)
@@ -517,10 +517,10 @@ rql_status rql_host_group_worker_rows(struct rql_host_group_worker *w, struct rq
 	return w->sizes.way == RQL_HOST_WHOLE ? group_whole(w, feed, found, err) : group_table(w, feed, found, err);
 }
 
-rql_status rql_host_group_worker_parts(struct rql_host_group_worker *w, struct rql_host_parts *parts,
-                                       struct rql_error *err)
+rql_status rql_host_group_worker_partitions(struct rql_host_group_worker *w, struct rql_host_partitions *partitions,
+                                            struct rql_error *err)
 {
-	struct source from = {.parts = parts};
+	struct source from = {.partitions = partitions};
 	return stream(w, &from, err);
 }
 
@@ -536,7 +536,7 @@ rql_status rql_host_group_worker_rehearse(struct rql_host_group_worker *w, struc
 		w->slot[i].rows = w->sizes.piece;
 	}
 	RQL_TRY(rql_commands_new(w->device, 0, &c, err));
-	rql_status status = whole ? record_parts(w, c, &group, err) : record_step(w, 0, c, err);
+	rql_status status = whole ? record_partitions(w, c, &group, err) : record_step(w, 0, c, err);
 	if (status == RQL_OK && whole)
 		status = record_groups(w, c, &group, 0, err);
 	if (status == RQL_OK && w->sizes.way == RQL_HOST_TABLE)

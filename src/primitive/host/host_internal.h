@@ -37,7 +37,7 @@ struct rql_host_feed {
 	const struct rql_host_rows *memory;
 	void *state;           /* of side->next, where it is not the side's own */
 	pthread_mutex_t *lock; /* NULL, or of those who ask side->next */
-	uint64_t part, at, rows; /* rows: of the partition, or in memory */
+	uint64_t partition, at, rows; /* rows: of the partition, or in memory */
 };
 /* At most `most` rows; piece: where they may be put, and then where they are. */
 rql_status rql_host_feed_next(struct rql_host_feed *feed, struct rql_device *device, uint64_t most,

@@ -78,7 +78,7 @@ static rql_status join_pair(struct thread *t, const struct rql_host_rest *pair, 
 static void leave_pair(struct thread *t, const struct rql_host_rest *pair)
 {
 	const struct rql_host_worker *w = &t->worker;
-	const struct rql_host_rest rest = {.of = pair->of, .part = pair->part, .from = {w->block_at, w->done}};
+	const struct rql_host_rest rest = {.of = pair->of, .partition = pair->partition, .from = {w->block_at, w->done}};
 	struct rql_error none = {0};
 	t->alone = (!w->done || w->join->kind != RQL_JOIN_FULL) && rql_host_share_put(&t->run->share, &rest, &none) == RQL_OK;
 	rql_error_clear(&none);
@@ -90,7 +90,7 @@ static void leave_level(struct thread *t, struct level *level, uint64_t first, u
 	struct run *run = t->run;
 	struct rql_error none = {0};
 	for (uint64_t p = first; p < end && t->alone; p++) {
-		const struct rql_host_rest rest = {.of = level, .part = p};
+		const struct rql_host_rest rest = {.of = level, .partition = p};
 		t->alone = rql_host_share_put(&run->share, &rest, &none) == RQL_OK;
 	}
 	rql_error_clear(&none);
@@ -123,7 +123,7 @@ static rql_status join_again(struct thread *t, struct rql_host_feed feeds[2], ui
 	t->passes = level->passes > t->passes ? level->passes : t->passes;
 	uint64_t p = 0;
 	for (; p < end && status == RQL_OK; p++) {
-		const struct rql_host_rest pair = {.of = level, .part = p};
+		const struct rql_host_rest pair = {.of = level, .partition = p};
 		status = join_pair(t, &pair, err);
 	}
 	if (status != RQL_OK)
@@ -158,13 +158,13 @@ static rql_status join_pair(struct thread *t, const struct rql_host_rest *pair, 
 {
 	const struct rql_host_join *join = t->run->join;
 	const struct level *level = pair->of;
-	const uint64_t part = pair->part;
+	const uint64_t partition = pair->partition;
 	const struct rql_host_side *sides[] = {&join->build, &join->probe};
 	struct rql_host_feed feeds[2];
 	rql_status status = RQL_OK;
 	for (int s = 0; s < 2; s++)
-		feeds[s] = (struct rql_host_feed){.side = sides[s], .store = level->store[s], .part = part, .at = pair->from[s],
-		                                  .rows = rql_host_store_rows(level->store[s], part)};
+		feeds[s] = (struct rql_host_feed){.side = sides[s], .store = level->store[s], .partition = partition,
+		                                  .at = pair->from[s], .rows = rql_host_store_rows(level->store[s], partition)};
 	const struct rql_host_sizes *sizes = &t->worker.sizes;
 	const uint32_t bits = bits_for(sizes, feeds[0].rows, level);
 	const bool whole = feeds[0].rows <= sizes->build;
@@ -180,8 +180,8 @@ static rql_status join_pair(struct thread *t, const struct rql_host_rest *pair, 
 		leave_pair(t, pair);
 	if (t->alone && !bits)
 		return status;
-	rql_host_store_drop(level->store[0], part);
-	rql_host_store_drop(level->store[1], part);
+	rql_host_store_drop(level->store[0], partition);
+	rql_host_store_drop(level->store[1], partition);
 	return status;
 }
 
@@ -257,8 +257,8 @@ static rql_status work(struct thread *t, bool *left, struct rql_error *err)
 		return rql_host_worker_join(&t->worker, &build, &probe, err);
 	}
 	while (!atomic_load(&run->failed)) {
-		struct rql_host_rest pair = {.of = &run->level, .part = atomic_fetch_add(&run->next, 1)};
-		if (pair.part >= UINT64_C(1) << run->level.used && !rql_host_share_wait(&run->share, &pair)) {
+		struct rql_host_rest pair = {.of = &run->level, .partition = atomic_fetch_add(&run->next, 1)};
+		if (pair.partition >= UINT64_C(1) << run->level.used && !rql_host_share_wait(&run->share, &pair)) {
 			*left = true;
 			return RQL_OK;
 		}

@@ -8,7 +8,7 @@
 
 struct rql_host_rest {
 	const void *of;         /* the caller's: whose partition */
-	uint64_t part, from[2]; /* rows that are done */
+	uint64_t partition, from[2]; /* rows that are done */
 };
 struct rql_host_share {
 	pthread_mutex_t lock;

@@ -30,7 +30,7 @@ struct block {
 	uint64_t at;
 };
 
-struct part {
+struct partition {
 	pthread_mutex_t lock;
 	struct block *blocks;
 	uint32_t block_count, block_room;
@@ -53,7 +53,7 @@ struct rql_host_store {
 	uint32_t column_bytes[RQL_RELATION_COLUMNS + 1];
 	uint32_t workers; /* the pool's threads */
 	struct scratch *scratch; /* [workers] */
-	struct part *parts;
+	struct partition *partitions;
 };
 
 uint64_t rql_host_row_bytes(const struct rql_host_shape *shape)
@@ -165,19 +165,19 @@ static rql_status make_scratch(struct rql_host_store *store, struct rql_error *e
 
 rql_status rql_host_store_new(const struct rql_host_store_spec *spec, struct rql_host_store **out, struct rql_error *err)
 {
-	const size_t parts = (size_t)1 << spec->bits;
+	const size_t partitions = (size_t)1 << spec->bits;
 	if (spec->bits > RQL_HOST_PASS_BITS || spec->used + spec->bits > RQL_HOST_HASH_BITS ||
 	    spec->shape.column_count > RQL_RELATION_COLUMNS)
 		return rql_error_set(err, RQL_ERROR_INTERNAL, "a store of 2^%u partitions behind 2^%u, of %u columns",
 		                     spec->bits, spec->used, spec->shape.column_count);
 	struct rql_host_store *store = calloc(1, sizeof(*store));
-	if (!store || !(store->parts = calloc(parts, sizeof(*store->parts)))) {
+	if (!store || !(store->partitions = calloc(partitions, sizeof(*store->partitions)))) {
 		free(store);
-		return rql_error_memory(err, parts * sizeof(struct part), "partitions in the host's memory");
+		return rql_error_memory(err, partitions * sizeof(struct partition), "partitions in the host's memory");
 	}
 	store->spec = *spec;
-	for (size_t p = 0; p < parts; p++)
-		pthread_mutex_init(&store->parts[p].lock, NULL);
+	for (size_t p = 0; p < partitions; p++)
+		pthread_mutex_init(&store->partitions[p].lock, NULL);
 	choose_blocks(store);
 	rql_status status = make_scratch(store, err);
 	if (status != RQL_OK) {
@@ -188,9 +188,9 @@ rql_status rql_host_store_new(const struct rql_host_store_spec *spec, struct rql
 	return RQL_OK;
 }
 
-void rql_host_store_drop(struct rql_host_store *store, uint64_t part)
+void rql_host_store_drop(struct rql_host_store *store, uint64_t partition)
 {
-	struct part *p = &store->parts[part];
+	struct partition *p = &store->partitions[partition];
 	for (uint32_t i = 0; i < p->block_count; i++) {
 		if (p->blocks[i].memory)
 			atomic_fetch_sub(&store->spec.memory->used, store->block_bytes);
@@ -216,22 +216,22 @@ void rql_host_store_free(struct rql_host_store *store)
 	}
 	for (uint64_t p = 0; p < UINT64_C(1) << store->spec.bits; p++) {
 		rql_host_store_drop(store, p);
-		pthread_mutex_destroy(&store->parts[p].lock);
+		pthread_mutex_destroy(&store->partitions[p].lock);
 	}
 	free(store->scratch);
-	free(store->parts);
+	free(store->partitions);
 	free(store);
 }
 
-uint64_t rql_host_store_rows(const struct rql_host_store *store, uint64_t part)
+uint64_t rql_host_store_rows(const struct rql_host_store *store, uint64_t partition)
 {
-	return store->parts[part].rows;
+	return store->partitions[partition].rows;
 }
 
 /* ---- a partition grows: its lock is held ---- */
 
 /* Memory for the next block: that of the full block before it, which then goes to the file, where there is no more. */
-static rql_status memory_for_block(struct rql_host_store *store, struct part *p, uint8_t **out, struct rql_error *err)
+static rql_status memory_for_block(struct rql_host_store *store, struct partition *p, uint8_t **out, struct rql_error *err)
 {
 	struct rql_host_memory *memory = store->spec.memory;
 	struct block *last = p->block_count ? &p->blocks[p->block_count - 1] : NULL;
@@ -254,7 +254,7 @@ static rql_status memory_for_block(struct rql_host_store *store, struct part *p,
 	return RQL_OK;
 }
 
-static rql_status add_block(struct rql_host_store *store, struct part *p, struct rql_error *err)
+static rql_status add_block(struct rql_host_store *store, struct partition *p, struct rql_error *err)
 {
 	if (p->block_count == p->block_room) {
 		const uint32_t room = p->block_room ? 2 * p->block_room : 4;
@@ -290,18 +290,18 @@ static uint32_t mixed(uint32_t x)
 	return x ^ x >> 16;
 }
 
-static void digits_32(const uint32_t *restrict keys, uint32_t count, uint32_t left, uint32_t right,
-                      uint32_t *restrict digits)
+static void partitions_32(const uint32_t *restrict keys, uint32_t count, uint32_t left, uint32_t right,
+                          uint32_t *restrict partition_ids)
 {
 	for (uint32_t i = 0; i < count; i++)
-		digits[i] = mixed(keys[i]) << left >> right;
+		partition_ids[i] = mixed(keys[i]) << left >> right;
 }
 
-static void digits_64(const uint64_t *restrict keys, uint32_t count, uint32_t left, uint32_t right,
-                      uint32_t *restrict digits)
+static void partitions_64(const uint64_t *restrict keys, uint32_t count, uint32_t left, uint32_t right,
+                          uint32_t *restrict partition_ids)
 {
 	for (uint32_t i = 0; i < count; i++)
-		digits[i] = mixed((uint32_t)keys[i] + mixed((uint32_t)(keys[i] >> 32) ^ 0x68bc21ebu)) << left >> right;
+		partition_ids[i] = mixed((uint32_t)keys[i] + mixed((uint32_t)(keys[i] >> 32) ^ 0x68bc21ebu)) << left >> right;
 }
 
 /* Of a chunk in the order of partitions. */
@@ -315,28 +315,28 @@ static uint8_t *ordered_column(const struct rql_host_store *store, const struct 
 	return s->ordered + column_in_chunk(store, column);
 }
 
-/* Each row's place in the order of partitions, in place of its digit. */
+/* Each row's place in the order of partitions, in place of its partition. */
 static void place_rows(const struct rql_host_store *store, const struct scratch *s, const void *keys, uint32_t count)
 {
 	const struct rql_host_store_spec *spec = &store->spec;
-	const uint32_t parts = 1u << spec->bits;
+	const uint32_t partitions = 1u << spec->bits;
 	if (!spec->bits)
 		memset(s->place, 0, count * sizeof(*s->place));
 	else if (spec->shape.key_bits == 32)
-		digits_32(keys, count, spec->used, 32 - spec->bits, s->place);
+		partitions_32(keys, count, spec->used, 32 - spec->bits, s->place);
 	else
-		digits_64(keys, count, spec->used, 32 - spec->bits, s->place);
-	memset(s->starts, 0, (parts + 1) * sizeof(*s->starts));
+		partitions_64(keys, count, spec->used, 32 - spec->bits, s->place);
+	memset(s->starts, 0, (partitions + 1) * sizeof(*s->starts));
 	for (uint32_t i = 0; i < count; i++)
 		s->starts[s->place[i]]++;
-	for (uint32_t p = 0, at = 0; p <= parts; p++) {
+	for (uint32_t p = 0, at = 0; p <= partitions; p++) {
 		const uint32_t own = s->starts[p];
 		s->starts[p] = at;
 		at += own;
 	}
 	for (uint32_t i = 0; i < count; i++)
 		s->place[i] = s->starts[s->place[i]]++;
-	memmove(s->starts + 1, s->starts, parts * sizeof(*s->starts)); /* the ends are the next ones' starts */
+	memmove(s->starts + 1, s->starts, partitions * sizeof(*s->starts)); /* the ends are the next ones' starts */
 	s->starts[0] = 0;
 }
 
@@ -356,7 +356,7 @@ static void order_column(const struct scratch *s, const void *from, uint32_t byt
 }
 
 /* Rows [first, end) of an ordered chunk. A block is full before the next one is there, so that it may go to the file. */
-static rql_status append_run(struct rql_host_store *store, struct part *p, const struct scratch *s, uint64_t first,
+static rql_status append_run(struct rql_host_store *store, struct partition *p, const struct scratch *s, uint64_t first,
                              uint64_t end, struct rql_error *err)
 {
 	while (first < end) {
@@ -387,14 +387,14 @@ static void keep_error(struct adding *a, rql_status status, const struct rql_err
 static rql_status append_chunk(struct rql_host_store *store, const struct scratch *s, uint64_t chunk,
                                struct rql_error *err)
 {
-	const uint64_t parts = UINT64_C(1) << store->spec.bits;
-	for (uint64_t i = 0; i < parts; i++) {
-		const uint64_t part = (i + chunk * STAGGER) & (parts - 1); /* workers begin at different partitions */
-		struct part *p = &store->parts[part];
-		if (s->starts[part] == s->starts[part + 1])
+	const uint64_t partitions = UINT64_C(1) << store->spec.bits;
+	for (uint64_t i = 0; i < partitions; i++) {
+		const uint64_t partition = (i + chunk * STAGGER) & (partitions - 1); /* workers begin at different partitions */
+		struct partition *p = &store->partitions[partition];
+		if (s->starts[partition] == s->starts[partition + 1])
 			continue;
 		pthread_mutex_lock(&p->lock);
-		const rql_status status = append_run(store, p, s, s->starts[part], s->starts[part + 1], err);
+		const rql_status status = append_run(store, p, s, s->starts[partition], s->starts[partition + 1], err);
 		pthread_mutex_unlock(&p->lock);
 		RQL_TRY(status);
 	}
@@ -475,7 +475,7 @@ rql_status rql_host_store_take(struct rql_host_store *store, const struct rql_ho
 
 struct reading {
 	const struct rql_host_store *store;
-	const struct part *part;
+	const struct partition *partition;
 	uint64_t first;
 	const struct rql_host_rows *to;
 	struct adding errors;
@@ -502,7 +502,7 @@ static void read_block(void *state, uint64_t index, unsigned worker)
 	struct rql_error err = {0};
 	(void)worker;
 	for (uint32_t c = 0; c < r->store->column_count; c++) {
-		const rql_status status = read_column(r, &r->part->blocks[number], c, first % rows, first - r->first,
+		const rql_status status = read_column(r, &r->partition->blocks[number], c, first % rows, first - r->first,
 		                                      last - first, &err);
 		if (status != RQL_OK) {
 			keep_error(&r->errors, status, &err);
@@ -512,11 +512,11 @@ static void read_block(void *state, uint64_t index, unsigned worker)
 	rql_error_clear(&err);
 }
 
-rql_status rql_host_store_read(const struct rql_host_store *store, uint64_t part, uint64_t first,
+rql_status rql_host_store_read(const struct rql_host_store *store, uint64_t partition, uint64_t first,
                                const struct rql_host_rows *rows, struct rql_error *err)
 {
-	const struct part *p = &store->parts[part];
-	struct reading r = {.store = store, .part = p, .first = first, .to = rows, .errors = {.status = RQL_OK, .err = err}};
+	const struct partition *p = &store->partitions[partition];
+	struct reading r = {.store = store, .partition = p, .first = first, .to = rows, .errors = {.status = RQL_OK, .err = err}};
 	if (!rows->count)
 		return RQL_OK;
 	if (first + rows->count > p->rows)

@@ -62,11 +62,11 @@ rql_status rql_host_store_take(struct rql_host_store *store, const struct rql_ho
 /* The same of rows that lie in memory. */
 rql_status rql_host_store_add(struct rql_host_store *store, const struct rql_host_rows *rows,
                               struct rql_error *err) RQL_MUST_CHECK;
-uint64_t rql_host_store_rows(const struct rql_host_store *store, uint64_t part);
+uint64_t rql_host_store_rows(const struct rql_host_store *store, uint64_t partition);
 /* rows->count rows of a partition, from `first` on, to where `rows` points. All have been added. */
-rql_status rql_host_store_read(const struct rql_host_store *store, uint64_t part, uint64_t first,
+rql_status rql_host_store_read(const struct rql_host_store *store, uint64_t partition, uint64_t first,
                                const struct rql_host_rows *rows, struct rql_error *err) RQL_MUST_CHECK;
 /* The partition is not read again. */
-void rql_host_store_drop(struct rql_host_store *store, uint64_t part);
+void rql_host_store_drop(struct rql_host_store *store, uint64_t partition);
 
 #endif

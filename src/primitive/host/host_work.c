@@ -228,10 +228,10 @@ static rql_status record_drawing(struct rql_host_worker *w, const struct rql_joi
 }
 
 /* The join's two halves, beside the second of which other work may run. Images leave no such place. */
-static rql_status record_parts(const struct rql_host_worker *w, const struct rql_join *join, struct rql_commands *c,
-                               struct rql_error *err)
+static rql_status record_partitions(const struct rql_host_worker *w, const struct rql_join *join,
+                                    struct rql_commands *c, struct rql_error *err)
 {
-	return w->join->drawn ? RQL_OK : rql_record_join_parts(c, join, err);
+	return w->join->drawn ? RQL_OK : rql_record_join_partitions(c, join, err);
 }
 
 /* seen: of the words that say what was found. */
@@ -348,7 +348,7 @@ static rql_status record_alone(struct rql_host_worker *w, const struct rql_host_
 	const struct rql_join join = join_on(w, in, to->out, to->count, rows);
 	rql_host_record_columns(c, &slot->host, first, rows, &w->probe_layout, in, 0);
 	w->report.probe_bytes += rows * rql_host_row_bytes(&w->join->probe.shape);
-	RQL_TRY(record_parts(w, &join, c, err));
+	RQL_TRY(record_partitions(w, &join, c, err));
 	return record_matches(w, &join, ALONE, c, err);
 }
 
@@ -454,7 +454,7 @@ static rql_status record_step(struct rql_host_worker *w, uint64_t s, struct rql_
 	struct rql_exchange exchange = {.table = own->table, .after = here->rows ? w->temp : NULL};
 	const struct rql_join join = join_on(w, other->in, other->out, other->count, here->rows);
 	if (here->rows)
-		RQL_TRY(record_parts(w, &join, c, err));
+		RQL_TRY(record_partitions(w, &join, c, err));
 	add_coming(w, coming, own->in, &exchange);
 	if (going->rows) {
 		RQL_TRY(make_room(w, own->staging, &going->result, err));

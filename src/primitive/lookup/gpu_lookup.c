@@ -1,4 +1,4 @@
-/* Look-ups on a GPU. Where it pays, probes are ordered by the part of the map that they meet, and their answers put back.
+/* Look-ups on a GPU. Where it pays, probes are ordered by the map's partitions, and their answers put back.
  * lookup.h has the bytes of each pass. */
 #include "primitive/lookup/lookup_internal.h"
 
@@ -49,7 +49,7 @@ static rql_status check_table(const struct rql_lookup_map *map, struct rql_error
 	struct rql_lookup_map chosen = *map;
 	if (map->form == RQL_LOOKUP_HASHED && (!rql_lookup_choose_parts(&chosen) || chosen.part_bits != map->part_bits ||
 	                                       chosen.part_slots != map->part_slots))
-		return rql_error_set(err, RQL_ERROR_INTERNAL, "a hashed map of %llu keys of %u bits has 2^%u parts of %u slots",
+		return rql_error_set(err, RQL_ERROR_INTERNAL, "a map of %llu keys of %u bits has 2^%u partitions of %u slots",
 		                     (unsigned long long)map->count, map->key_bits, map->part_bits, map->part_slots);
 	RQL_TRY(rql_span_check(&map->slots, slots, rql_lookup_slot_bytes(map), "slots of a map", err));
 	if (map->form == RQL_LOOKUP_HASHED && map->slots.offset % RQL_LOOKUP_GROUP_BYTES)
@@ -137,10 +137,10 @@ static uint64_t map_bytes(const struct rql_lookup_map *map)
 uint32_t rql_lookup_order_bits(const struct rql_lookup_map *map, uint64_t keys)
 {
 	uint64_t bytes = map_bytes(map);
-	uint32_t bits = rql_log2_up(rql_div_up(bytes, RQL_LOOKUP_PART_BYTES));
+	uint32_t bits = rql_log2_up(rql_div_up(bytes, RQL_LOOKUP_PARTITION_BYTES));
 	if (keys < ORDER_PROBES || keys < bytes / ORDER_BYTES_A_PROBE)
 		return 0;
-	return bits < RQL_LOOKUP_PART_BITS ? bits : RQL_LOOKUP_PART_BITS;
+	return bits < RQL_LOOKUP_PARTITION_BITS ? bits : RQL_LOOKUP_PARTITION_BITS;
 }
 
 void rql_lookup_order_by(const struct rql_lookup_map *map, struct rql_partition *partition)
@@ -205,7 +205,7 @@ static rql_status check(const struct rql_lookup *lookup, struct rql_error *err)
 {
 	uint32_t key_bytes = lookup->map.key_bits / 8;
 	RQL_TRY(rql_lookup_check_map(&lookup->map, err));
-	if (lookup->count > RQL_RELATION_ROWS || lookup->order > RQL_LOOKUP_PART_BITS + 1)
+	if (lookup->count > RQL_RELATION_ROWS || lookup->order > RQL_LOOKUP_PARTITION_BITS + 1)
 		return rql_error_set(err, RQL_ERROR_INTERNAL, "a look-up of %llu probes by order %u: at most %llu can be had",
 		                     (unsigned long long)lookup->count, lookup->order, (unsigned long long)RQL_RELATION_ROWS);
 	RQL_TRY(rql_span_check(&lookup->points, lookup->count, key_bytes, "probes of a look-up", err));

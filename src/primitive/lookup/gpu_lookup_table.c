@@ -1,5 +1,5 @@
-/* Maps on a GPU that are tables: hashed ones, built part by part in shared memory, and direct ones for dense keys. The
- * keys are partitioned first with their row numbers, so that a workgroup has a part's rows together, and a direct map's
+/* Maps on a GPU that are tables: hashed ones, built by partitions in shared memory, and direct ones for dense keys. The
+ * keys are partitioned first with their row numbers, so that a workgroup has its rows together, and a direct map's
  * random writes meet in the cache. */
 #include "primitive/lookup/lookup_internal.h"
 
@@ -8,12 +8,12 @@
 #include "shaders/primitive/lookup_hash_build_32.comp.h"
 #include "shaders/primitive/lookup_hash_build_64.comp.h"
 
-/* Of a part: 16 KB of shared memory, with counts 24, so that several workgroups are at work (gpu_join.c). Keys of 64
+/* Of a partition: 16 KB of shared memory, with counts 24, so that several workgroups are at work (gpu_join.c). Keys of 64
  * bits: half as many. */
 #define SLOTS_32 2048u
 #define SLOTS_64 1024u
 #define THREADS 512u
-#define PIECE 4096u /* rows: a part of which has as many again is joined by several workgroups */
+#define PIECE 4096u /* rows: a partition of which has as many again is joined by several workgroups */
 
 static const struct rql_kernel hash_kernels[2] = {RQL_LOOKUP_KERNEL(lookup_hash_build_32, rql_lookup_table_args),
                                                   RQL_LOOKUP_KERNEL(lookup_hash_build_64, rql_lookup_table_args)};
@@ -25,8 +25,8 @@ static uint32_t most_slots(const struct rql_lookup_map *map)
 	return map->key_bits == 64 ? SLOTS_64 : SLOTS_32;
 }
 
-/* Parts are half full. The more keys a part has, the less its size varies: a part of hundreds is far from full. One
- * part has room for all. */
+/* Partitions are half full. The more keys one has, the less its size varies: one of hundreds is far from full. A single
+ * one has room for all. */
 bool rql_lookup_choose_parts(struct rql_lookup_map *map)
 {
 	uint64_t mean = most_slots(map) / 2;
@@ -52,8 +52,8 @@ uint32_t rql_lookup_slot_bytes(const struct rql_lookup_map *map)
 }
 
 struct table_plan {
-	bool parted;
-	uint64_t keys, rows, starts, part_temp, bytes; /* offsets in temp */
+	bool partitioned;
+	uint64_t keys, rows, starts, partition_temp, bytes; /* offsets in temp */
 };
 
 static struct rql_partition partition_of(const struct rql_lookup_build *build, const struct table_plan *plan)
@@ -68,7 +68,7 @@ static struct rql_partition partition_of(const struct rql_lookup_build *build, c
 		.column_count = 1,
 		.columns = {{.bits = 32, .out = rql_span_at(&build->temp, plan->rows)}},
 		.starts = rql_span_at(&build->temp, plan->starts),
-		.temp = rql_span_at(&build->temp, plan->part_temp),
+		.temp = rql_span_at(&build->temp, plan->partition_temp),
 	};
 	if (map->form == RQL_LOOKUP_DIRECT) {
 		p.bits = rql_lookup_order_bits(map, map->count);
@@ -80,16 +80,16 @@ static struct rql_partition partition_of(const struct rql_lookup_build *build, c
 static struct table_plan plan_of(const struct rql_lookup_build *build)
 {
 	const struct rql_lookup_map *map = &build->map;
-	struct table_plan plan = {.parted = false};
+	struct table_plan plan = {.partitioned = false};
 	uint32_t bits = map->form == RQL_LOOKUP_DIRECT ? rql_lookup_order_bits(map, map->count) : map->part_bits;
 	uint64_t at = 0;
 	if (!bits || !map->count)
 		return plan;
-	plan.parted = true;
+	plan.partitioned = true;
 	plan.keys = rql_temp_take(&at, map->count * map->key_bits / 8);
 	plan.rows = rql_temp_take(&at, map->count * 4);
 	plan.starts = rql_temp_take(&at, ((UINT64_C(1) << bits) + 1) * 4);
-	plan.part_temp = at;
+	plan.partition_temp = at;
 	struct rql_partition p = partition_of(build, &plan);
 	plan.bytes = at + rql_partition_temp_bytes(&p);
 	return plan;
@@ -103,7 +103,7 @@ uint64_t rql_lookup_table_temp_bytes(const struct rql_lookup_build *build)
 static rql_status record_empty(struct rql_commands *c, const struct rql_lookup_map *map)
 {
 	uint64_t bytes = rql_lookup_slot_bytes(map), slots = rql_lookup_slots(map);
-	/* Those of parts are written whole. */
+	/* Those of partitions are written whole. */
 	uint64_t first = map->form == RQL_LOOKUP_HASHED ? slots - RQL_LOOKUP_GROUP(map->key_bits) : 0;
 	rql_record_fill(c, map->slots.buffer, map->slots.offset + first * bytes, (slots - first) * bytes, UINT32_MAX);
 	if (map->counts.buffer)
@@ -112,9 +112,9 @@ static rql_status record_empty(struct rql_commands *c, const struct rql_lookup_m
 	return RQL_OK;
 }
 
-/* Parts, then the pieces of those that have too many rows for a workgroup. */
-static rql_status record_parts(struct rql_commands *c, const struct rql_lookup_map *map,
-                               struct rql_lookup_table_args *args, const struct rql_uses *uses, struct rql_error *err)
+/* Partitions, then the pieces of those that have too many rows for a workgroup. */
+static rql_status record_partitions(struct rql_commands *c, const struct rql_lookup_map *map,
+                                    struct rql_lookup_table_args *args, const struct rql_uses *uses, struct rql_error *err)
 {
 	struct rql_device *device = rql_lookup_device(map);
 	uint32_t constants[] = {rql_relation_threads(device, THREADS), 0, most_slots(map),
@@ -125,7 +125,7 @@ static rql_status record_parts(struct rql_commands *c, const struct rql_lookup_m
 	args->part_bits = map->part_bits;
 	args->part_slots = map->part_slots;
 	args->piece = PIECE;
-	rql_record_dispatch(c, "lookup.parts", pipeline, args, UINT64_C(1) << map->part_bits, uses->use, uses->count);
+	rql_record_dispatch(c, "lookup.partitions", pipeline, args, UINT64_C(1) << map->part_bits, uses->use, uses->count);
 	args->merge = 1;
 	if (map->count > 2 * PIECE)
 		rql_record_dispatch(c, "lookup.merge", pipeline, args, rql_div_up(map->count, PIECE), uses->use, uses->count);
@@ -138,13 +138,13 @@ rql_status rql_record_lookup_table(struct rql_commands *c, const struct rql_look
 	struct table_plan plan = plan_of(build);
 	struct rql_partition p = partition_of(build, &plan);
 	struct rql_uses uses = {.count = 0};
-	if (plan.parted)
+	if (plan.partitioned)
 		RQL_TRY(rql_record_partition(c, &p, err));
 	RQL_TRY(record_empty(c, map));
 	struct rql_lookup_table_args args = {
-		.keys = rql_span_address(plan.parted ? &p.keys_out : &build->keys),
-		.rows = plan.parted ? rql_span_address(&p.columns[0].out) : 0,
-		.starts = plan.parted ? rql_span_address(&p.starts) : 0,
+		.keys = rql_span_address(plan.partitioned ? &p.keys_out : &build->keys),
+		.rows = plan.partitioned ? rql_span_address(&p.columns[0].out) : 0,
+		.starts = plan.partitioned ? rql_span_address(&p.starts) : 0,
 		.slots = rql_span_address(&map->slots),
 		.counts = rql_span_address(&map->counts),
 		.failed = rql_span_address(&map->failed),
@@ -158,7 +158,7 @@ rql_status rql_record_lookup_table(struct rql_commands *c, const struct rql_look
 	rql_uses_add(&uses, &map->counts, RQL_READ_WRITE);
 	rql_uses_add(&uses, &map->failed, RQL_READ_WRITE);
 	if (map->form == RQL_LOOKUP_HASHED)
-		return record_parts(c, map, &args, &uses, err);
+		return record_partitions(c, map, &args, &uses, err);
 	if (!map->count)
 		return RQL_OK;
 	return rql_lookup_record(c, "lookup.direct", rql_lookup_device(map), &direct_kernels[map->key_bits == 64], &args,

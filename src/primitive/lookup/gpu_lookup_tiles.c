@@ -1,4 +1,4 @@
-/* Probes of a large map, tile by tile in the order of the parts of it that they meet. Then their answers go back to the
+/* Probes of a large map, tile by tile in the order of its partitions. Then their answers go back to the
  * probes' order. Nothing is counted over all probes, and a tile's rows are read and written where they lie together. lookup.h has
  * the bytes of each pass. */
 #include "primitive/lookup/lookup_internal.h"
@@ -8,21 +8,21 @@
 #include "shaders/primitive/lookup_order_32.comp.h"
 #include "shaders/primitive/lookup_order_64.comp.h"
 
-/* Of a tile's workgroup. More of them make longer runs, which hashed maps gain from, since they have the most parts. But fewer
+/* Of a tile's workgroup. More of them make longer runs, which hashed maps gain from, with the most partitions. But fewer
  * workgroups run side by side. */
 #define THREADS 512u
 #define THREADS_HASHED 1024u
-#define DIGITS (1u << RQL_LOOKUP_PART_BITS)
+#define PARTITIONS (1u << RQL_LOOKUP_PARTITION_BITS)
 
 static const struct rql_kernel order_kernels[2] = {
 	RQL_LOOKUP_KERNEL(lookup_order_32, rql_lookup_order_args), RQL_LOOKUP_KERNEL(lookup_order_64, rql_lookup_order_args)};
 static const struct rql_kernel back_kernels[2] = {
 	RQL_LOOKUP_KERNEL(lookup_back_32, rql_lookup_back_args), RQL_LOOKUP_KERNEL(lookup_back_64, rql_lookup_back_args)};
 
-/* Digits that a kernel has room for: few sizes, as each is a pipeline. */
-static uint32_t digits_of(uint32_t bits)
+/* Partitions that a kernel has room for: few sizes, as each is a pipeline. */
+static uint32_t partitions_of(uint32_t bits)
 {
-	return bits + 1 < RQL_LOOKUP_PART_BITS ? DIGITS / 4 : DIGITS;
+	return bits + 1 < RQL_LOOKUP_PARTITION_BITS ? PARTITIONS / 4 : PARTITIONS;
 }
 
 struct rql_lookup_tiles rql_lookup_tiles_of(const struct rql_lookup *lookup, uint32_t bits)
@@ -30,7 +30,7 @@ struct rql_lookup_tiles rql_lookup_tiles_of(const struct rql_lookup *lookup, uin
 	const struct rql_device *device = rql_lookup_device(&lookup->map);
 	struct rql_lookup_tiles tiles = {.bits = bits};
 	tiles.threads = lookup->map.form == RQL_LOOKUP_HASHED ? THREADS_HASHED : THREADS;
-	const uint32_t room = rql_relation_shared(device, tiles.threads) / 4 - 2 * DIGITS;
+	const uint32_t room = rql_relation_shared(device, tiles.threads) / 4 - 2 * PARTITIONS;
 	while (tiles.threads > device->limits.group_size || tiles.threads * RQL_LOOKUP_TILE_ITEMS > room)
 		tiles.threads /= 2;
 	tiles.rows = tiles.threads * RQL_LOOKUP_TILE_ITEMS;
@@ -54,12 +54,12 @@ rql_status rql_record_lookup_order(struct rql_commands *c, const struct rql_look
                                    const struct rql_span *ends, struct rql_error *err)
 {
 	struct rql_device *device = rql_lookup_device(&lookup->map);
-	uint32_t constants[] = {tiles->threads, rql_relation_subgroups(device, tiles->threads), digits_of(tiles->bits),
+	uint32_t constants[] = {tiles->threads, rql_relation_subgroups(device, tiles->threads), partitions_of(tiles->bits),
 	                        tiles->rows, lookup->ends.buffer != NULL, RQL_LOOKUP_PLACES(tiles->rows, tiles->bits)};
-	struct rql_partition digits = {.bits = tiles->bits, .shift = 0};
+	struct rql_partition order = {.bits = tiles->bits, .shift = 0};
 	struct rql_uses uses = {.count = 0};
 	const struct rql_pipeline *pipeline;
-	rql_lookup_order_by(&lookup->map, &digits);
+	rql_lookup_order_by(&lookup->map, &order);
 	const struct rql_lookup_order_args args = {
 		.keys_in = rql_span_address(&lookup->points),
 		.keys_out = rql_span_address(points),
@@ -69,9 +69,9 @@ rql_status rql_record_lookup_order(struct rql_commands *c, const struct rql_look
 		.ranks = rql_span_address(&tiles->ranks),
 		.found = rql_span_address(&lookup->found),
 		.count = lookup->count,
-		.base = digits.base,
-		.flags = digits.by_range ? RQL_ROWS_BY_RANGE : 0,
-		.shift = digits.by_range ? digits.shift : 32 - tiles->bits,
+		.base = order.base,
+		.flags = order.by_range ? RQL_ROWS_BY_RANGE : 0,
+		.shift = order.by_range ? order.shift : 32 - tiles->bits,
 		.bits = tiles->bits,
 	};
 	rql_uses_add(&uses, &lookup->points, RQL_READ);

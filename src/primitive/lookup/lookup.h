@@ -9,13 +9,13 @@
  *   - BTREE: the same arrays under a B+ tree that is made once: nodes of a line of 64 bytes, 16 keys of 32 bits or 8 of
  *     64, level by level without pointers, since child c of node n is node n * (keys + 1) + c of the level below. A search
  *     reads a line a level. It has what a sorted map has, whatever the keys' distribution.
- *   - HASHED: an open-addressing table of the different keys, cut into parts by the top bits of the hash. A part is
+ *   - HASHED: an open-addressing table of the different keys, in partitions by the top bits of the hash. A partition is
  *     built in shared memory. A key lies in its group of slots, 32 bytes that are read at once, or in the first one
  *     behind it that has room. Points only.
  *   - DIRECT: a row number for each integer of [low, high]. Points only, for dense keys.
  *
- * Probes of a large map meet memory at random. So they are brought into the order of the parts of the map that they meet,
- * each tile of them for itself, where `temp` is given (gpu_lookup_tiles.c). Then they are looked up part by part, over all
+ * Probes of a large map meet memory at random. So they are brought into the order of the map's partitions that they meet,
+ * each tile of them for itself, where `temp` is given (gpu_lookup_tiles.c). Then they are looked up by partitions, over all
  * tiles, so that what is at work at a time fits the cache. The answers go back to the probes' order tile by tile.
  *
  * As in relation.h the plan depends on the device, which is that of the keys' buffer: fill everything but `temp` before
@@ -48,7 +48,7 @@ struct rql_lookup {
 	struct rql_span rows;   /* uint32_t: the least row of the least key that there is, or RQL_LOOKUP_NO_ROW */
 	struct rql_span counts; /* uint32_t: rows. HASHED and DIRECT need the map's counts */
 	struct rql_span sums;   /* uint64_t: their sum, modulo 2^64; 0 of none. Needs the map's sums */
-	uint32_t order; /* log2 of the parts by which probes are ordered, plus 1; 1: as they come; 0: chosen by sizes */
+	uint32_t order; /* log2 of the partitions by which probes are ordered, plus 1; 1: as they come; 0: chosen by sizes */
 	struct rql_span temp;   /* left out: as they come */
 };
 /* 0: the probes are best looked up as they come. */

@@ -10,8 +10,8 @@
 	{"primitive." #symbol, rql_spv_##symbol##_comp, sizeof(rql_spv_##symbol##_comp), sizeof(struct args)}
 
 /* Probes, and keys of a direct map, come into as many partitions that what one touches of a map is about this. */
-#define RQL_LOOKUP_PART_BYTES (UINT64_C(9) << 20)
-#define RQL_LOOKUP_PART_BITS 8u /* at most: more cost more than they save */
+#define RQL_LOOKUP_PARTITION_BYTES (UINT64_C(9) << 20)
+#define RQL_LOOKUP_PARTITION_BITS 8u /* at most: more cost more than they save */
 
 rql_status rql_lookup_check_map(const struct rql_lookup_map *map, struct rql_error *err) RQL_MUST_CHECK;
 
@@ -53,12 +53,12 @@ rql_status rql_lookup_record(struct rql_commands *c, const char *pass, struct rq
 
 /* The partitions that bring keys together by the memory of a map that they meet: 0: none pays. */
 uint32_t rql_lookup_order_bits(const struct rql_lookup_map *map, uint64_t keys);
-/* Sets how a partition of 2^bits parts chooses a key's. */
+/* Sets how a key's partition is chosen, of 2^bits. */
 void rql_lookup_order_by(const struct rql_lookup_map *map, struct rql_partition *partition);
 
-/* gpu_lookup_tiles.c: probes in tiles, each in the order of the parts of the map that its probes meet. */
+/* gpu_lookup_tiles.c: probes in tiles, each in the order of the partitions of the map that its probes meet. */
 struct rql_lookup_tiles {
-	uint32_t bits;          /* of a digit, which is a part of the map; 0: probes as they lie */
+	uint32_t bits;          /* of a partition of the map; 0: probes as they lie */
 	uint32_t threads, rows; /* of a workgroup, and of a tile */
 	uint64_t count;         /* tiles */
 	uint64_t places;        /* of all tiles, with padding: keys, ends and answers have so many */

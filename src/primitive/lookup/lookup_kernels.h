@@ -4,9 +4,9 @@
 
 #include "device/kernel_types.h"
 
-/* Probes in tiles, each in the order of the digits of its own (lookup_order.comp). A digit's rows are a run of its tile,
+/* Probes in tiles, each in its own order of partitions (lookup_order.comp). A partition's rows are a run of its tile,
  * which begins at an even place, so that neighbours are read and written as pairs. A run as a word of its tile's table,
- * runs[tile << bits | digit]: its first pair << 16 | its rows. */
+ * runs[tile << bits | partition]: its first pair << 16 | its rows. */
 #define RQL_LOOKUP_TILE_ITEMS 8u /* rows of a thread: of a tile that has them times its workgroup's size */
 #define RQL_LOOKUP_PLACES(tile, bits) (((tile) + (1u << (bits)) + 3u) & ~3u) /* of a tile in order, with padding */
 #ifdef RQL_GLSL
@@ -16,7 +16,7 @@ uint rql_pairs_of(uint rows)
 }
 #endif
 
-/* lookup_order.comp: digits as of rql_partition_args. */
+/* lookup_order.comp: partitions as of rql_partition_args. */
 struct rql_lookup_order_args {
 	uint64_t keys_in, keys_out, ends_in, ends_out; /* ends: 0: none */
 	uint64_t runs;
@@ -53,10 +53,10 @@ struct rql_lookup_args {
 };
 RQL_KERNEL_STRUCT_SIZE(rql_lookup_args, 128);
 
-/* lookup_points.comp: points in a hashed or direct map. Hashed: part(key) is the top part_bits bits of the hash, its group
- * of slots in it the next bits' share of the part's groups. Slots of 32-bit keys: row << 32 | key; of 64-bit keys: the
+/* lookup_points.comp: points in a hashed or direct map. Hashed: the partition is the top part_bits bits of the hash, its group
+ * of slots in it the next bits' share of its groups. Slots of 32-bit keys: row << 32 | key; of 64-bit keys: the
  * key, then the row; direct: a row. Row RQL_LOOKUP_EMPTY: nobody's. The key of all ones marks slots that are not claimed
- * yet, so it has a group of its own behind all parts, in whose first slot it is. */
+ * yet, so it has a group of its own behind all partitions, in whose first slot it is. */
 #define RQL_LOOKUP_EMPTY 0xffffffffu
 #define RQL_LOOKUP_GROUP_BYTES 32u /* a GPU's least read: slots that are read at once, each of key_bits / 4 bytes */
 #define RQL_LOOKUP_GROUP(key_bits) (4u * RQL_LOOKUP_GROUP_BYTES / (key_bits))
@@ -73,12 +73,12 @@ struct rql_lookup_points_args {
 };
 RQL_KERNEL_STRUCT_SIZE(rql_lookup_points_args, 96);
 
-/* lookup_hash_build.comp: rows lie together by parts. A workgroup makes a part of the table, but of one with more rows
+/* lookup_hash_build.comp: rows lie together by partitions. A workgroup makes one of the table, but of one with more rows
  * than two pieces it writes empty slots; in the second dispatch (merge) workgroups take pieces of those, and merge. */
-/* lookup_direct_build.comp: the same arguments without parts. */
+/* lookup_direct_build.comp: the same arguments without partitions. */
 struct rql_lookup_table_args {
 	uint64_t keys, rows;    /* rows: uint32_t each; 0: their numbers */
-	uint64_t starts;        /* uint32_t[2^part_bits + 1]; 0: one part, all rows */
+	uint64_t starts;        /* uint32_t[2^part_bits + 1]; 0: one partition, all rows */
 	uint64_t slots, counts; /* of the map; counts 0: not kept */
 	uint64_t failed;        /* uint64_t */
 	uint64_t low, high;

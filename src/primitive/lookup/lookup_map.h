@@ -23,10 +23,10 @@ struct rql_lookup_map {
 	struct rql_span sums;   /* uint64_t[count + 1]: prefix sums of a value; may be left out */
 	struct rql_span nodes; /* BTREE: rql_lookup_tree_lines of 64 bytes, at a multiple of 16 */
 	/* HASHED, DIRECT */
-	uint32_t part_bits, part_slots; /* HASHED: 2^part_bits parts of as many slots (rql_lookup_choose_parts) */
+	uint32_t part_bits, part_slots; /* HASHED: 2^part_bits partitions of as many slots (rql_lookup_choose_parts) */
 	struct rql_span slots;  /* rql_lookup_slots, of rql_lookup_slot_bytes each; HASHED: at a multiple of 32 bytes */
 	struct rql_span counts; /* uint32_t a slot: rows of its key; may be left out */
-	/* uint64_t: not 0 after the build: rows whose key found no place (HASHED: a part is full, which only keys that were
+	/* uint64_t: not 0 after the build: rows whose key found no place (HASHED: a partition is full, which only keys that were
 	 * chosen for it make likely; DIRECT: it is outside of the bounds). The map is useless then: build a SORTED one. */
 	struct rql_span failed;
 };

@@ -34,7 +34,7 @@ struct group_by_plan {
 	/* offsets in temp */
 	uint64_t columns_table, starts, keys, columns[RQL_RELATION_COLUMNS]; /* columns: those that share values share it */
 	uint64_t steps_table;
-	uint64_t table_keys, table_words, part_temp, bytes;
+	uint64_t table_keys, table_words, partition_temp, bytes;
 	uint64_t work, large, large_groups; /* of the partitions that group_by_small.comp leaves */
 };
 
@@ -88,7 +88,7 @@ static void choose_copies(const struct rql_group_by *group, uint64_t guess, stru
 
 /* The number of passes counts most. `eighths` of its slots is how many groups a table is to have: buckets of keys are
  * found fast even when it is nearly full, and rows of the groups that chance makes too many meet in the device's table. */
-static void choose_parts(const struct rql_group_by *group, uint64_t guess, struct group_by_plan *plan)
+static void choose_partitions(const struct rql_group_by *group, uint64_t guess, struct group_by_plan *plan)
 {
 	static const struct {
 		uint32_t size, most_bits, eighths;
@@ -132,7 +132,7 @@ static void choose_sizes(const struct rql_group_by *group, struct group_by_plan 
 {
 	const struct rql_relation_tuning *t = &group->tuning;
 	uint64_t guess = group->guess < group->count ? group->guess : group->count;
-	choose_parts(group, guess, plan);
+	choose_partitions(group, guess, plan);
 	choose_small(group, guess, plan);
 	if (t->slots)
 		take_size(group, t->slots, t->threads ? t->threads : plan->threads, plan);
@@ -186,7 +186,7 @@ static struct rql_partition partition_of(const struct rql_group_by *group, const
 		.keys_out = rql_span_at(&group->temp, plan->keys),
 		.starts = rql_span_at(&group->temp, plan->starts),
 		.tuning = group->tuning,
-		.temp = rql_span_at(&group->temp, plan->part_temp),
+		.temp = rql_span_at(&group->temp, plan->partition_temp),
 	};
 	for (uint32_t i = 0; i < group->column_count; i++)
 		if (first_with(group, i) == i)
@@ -222,7 +222,7 @@ static struct group_by_plan plan_of(const struct rql_group_by *group)
 			                  : paired && !i ? plan.keys + 4
 			                                 : rql_temp_take(&at, group->count * group->columns[i].bits / 8);
 		}
-		plan.part_temp = at;
+		plan.partition_temp = at;
 		struct rql_partition p = partition_of(group, &plan);
 		at += rql_partition_temp_bytes(&p);
 	}
@@ -372,7 +372,7 @@ static struct rql_group_by_args args_of(const struct rql_group_by *group, const 
 		.count = (uint32_t)group->count,
 		.column_count = group->column_count,
 		.slots = (uint32_t)plan->table_slots,
-		.parts = 1u << plan->bits,
+		.partitions = 1u << plan->bits,
 		.piece_log2 = plan->piece_log2,
 		.copies = plan->copies,
 		.flags = (group->random_keys ? RQL_ROWS_RAW : 0) | (group->batches ? RQL_ROWS_BATCH : 0) |
@@ -459,7 +459,7 @@ static rql_status record_small(struct rql_commands *c, const struct rql_group_by
 	                              constants, 8, &small, err));
 	struct rql_uses uses = {.count = 0};
 	add_uses(group, &uses);
-	rql_record_dispatch(c, "group_by.small", small, &args, args.parts, uses.use, uses.count);
+	rql_record_dispatch(c, "group_by.small", small, &args, args.partitions, uses.use, uses.count);
 	return rql_record_indirect(c, rql_span_at(&group->temp, plan->work), 1, rql_span_at(&group->temp, plan->large_groups),
 	                           err);
 }
@@ -479,7 +479,7 @@ static rql_status record_groups(struct rql_commands *c, const struct rql_group_b
 	struct rql_uses uses = {.count = 0};
 	add_uses(group, &uses);
 	if (!plan->small_threads) {
-		rql_record_dispatch(c, "group_by.groups", groups, &args, args.parts + cut_pieces(group, plan), uses.use, uses.count);
+		rql_record_dispatch(c, "group_by.groups", groups, &args, args.partitions + cut_pieces(group, plan), uses.use, uses.count);
 		return RQL_OK;
 	}
 	RQL_TRY(record_small(c, group, plan, err));
@@ -504,7 +504,7 @@ static rql_status record_merge(struct rql_commands *c, const struct rql_group_by
 	return RQL_OK;
 }
 
-rql_status rql_record_group_by_parts(struct rql_commands *c, const struct rql_group_by *group, struct rql_error *err)
+rql_status rql_record_group_by_partitions(struct rql_commands *c, const struct rql_group_by *group, struct rql_error *err)
 {
 	RQL_TRY(check(group, err));
 	struct group_by_plan plan = plan_of(group);
@@ -541,6 +541,6 @@ rql_status rql_record_group_by_end(struct rql_commands *c, const struct rql_grou
 
 rql_status rql_record_group_by(struct rql_commands *c, const struct rql_group_by *group, struct rql_error *err)
 {
-	RQL_TRY(rql_record_group_by_parts(c, group, err));
+	RQL_TRY(rql_record_group_by_partitions(c, group, err));
 	return rql_record_group_by_groups(c, group, err);
 }

@@ -23,7 +23,7 @@
 #define REST_THREADS 256u
 #define SAMPLE_THREADS 1024u
 #define PIECE_LOG2_LEAST 13u
-#define PIECE_LOG2_PARTS 15u /* at most, of partitions */
+#define PIECE_LOG2_PARTITIONS 15u /* at most, of partitions */
 #define PIECE_LOG2_ALONE 16u /* each piece makes the table anew */
 #define PIECES 2048u
 /* Of a build side in order: threads of a workgroup that puts a table in order, and of one that looks rows up. A table has
@@ -36,7 +36,7 @@
 #define LOOKED_UP 4u /* rows of a thread: join_rows.glsl */
 
 struct side_plan {
-	bool parted;
+	bool partitioned;
 	uint64_t starts, keys, columns[RQL_RELATION_COLUMNS]; /* offsets in temp */
 };
 
@@ -44,7 +44,7 @@ struct join_plan {
 	uint32_t bits, threads, slots, buckets, piece_log2;
 	uint32_t staged, words; /* staged: columns in the table, or 0: row numbers, or NOTHING_STAGED */
 	struct side_plan build, probe;
-	uint64_t table, matched, part_temp, bytes; /* matched: a bit for each build row */
+	uint64_t table, matched, partition_temp, bytes; /* matched: a bit for each build row */
 	uint64_t choice;                           /* of the kernel: join_sample.comp's groups_out */
 	uint64_t built_bytes; /* of `built`, where that is given: then build.*, matched and heads are offsets in it */
 	bool ordered;
@@ -132,7 +132,7 @@ static void choose_sizes(const struct rql_join *join, struct join_plan *plan)
 	if (plan->bits > 2 * RQL_PARTITION_PASS_BITS)
 		plan->bits = 2 * RQL_PARTITION_PASS_BITS;
 	uint32_t piece = rql_log2_up(rql_div_up(join->probe.count, PIECES));
-	uint32_t piece_most = plan->bits ? PIECE_LOG2_PARTS : PIECE_LOG2_ALONE;
+	uint32_t piece_most = plan->bits ? PIECE_LOG2_PARTITIONS : PIECE_LOG2_ALONE;
 	piece = piece < PIECE_LOG2_LEAST ? PIECE_LOG2_LEAST : piece > piece_most ? piece_most : piece;
 	plan->piece_log2 = t->piece_log2 ? t->piece_log2 : piece;
 }
@@ -208,7 +208,7 @@ static struct rql_partition partition_of(const struct rql_join *join, const stru
 		.column_count = side->column_count,
 		.starts = rql_span_at(kept, s->starts),
 		.tuning = join->tuning,
-		.temp = rql_span_at(&join->temp, plan->part_temp),
+		.temp = rql_span_at(&join->temp, plan->partition_temp),
 	};
 	for (uint32_t i = 0; i < side->column_count; i++) {
 		p.columns[i] = side->columns[i];
@@ -220,7 +220,7 @@ static struct rql_partition partition_of(const struct rql_join *join, const stru
 static void take_side(const struct rql_join_side *side, const struct rql_join *join, uint32_t bits, struct side_plan *out,
                       uint64_t *at)
 {
-	out->parted = bits != 0;
+	out->partitioned = bits != 0;
 	if (!bits)
 		return;
 	out->starts = rql_temp_take(at, ((UINT64_C(1) << bits) + 1) * 4);
@@ -248,10 +248,10 @@ static struct join_plan plan_of(const struct rql_join *join)
 	take_side(&join->probe, join, plan.probe_bits, &plan.probe, &at);
 	plan.matched = join->kind == RQL_JOIN_FULL ? rql_temp_take(build_at, matched_bytes(join)) : 0;
 	plan.heads = plan.ordered ? rql_temp_take(build_at, heads_bytes(join, &plan)) : 0;
-	plan.part_temp = at;
+	plan.partition_temp = at;
 	for (int probe = 0; probe < 2 && plan.bits; probe++) {
 		struct rql_partition p = partition_of(join, &plan, probe);
-		uint64_t end = plan.part_temp + rql_partition_temp_bytes(&p);
+		uint64_t end = plan.partition_temp + rql_partition_temp_bytes(&p);
 		at = end > at ? end : at;
 	}
 	plan.bytes = at;
@@ -359,8 +359,8 @@ static void add_columns(struct rql_word_table *table, const struct rql_join *joi
 	const struct rql_span *kept = kept_of(join, side == &join->probe);
 	for (uint32_t i = 0; i < side->column_count; i++) {
 		const struct rql_relation_column *column = &side->columns[i];
-		struct rql_span from = s->parted ? rql_span_at(kept, s->columns[i]) : column->in;
-		const bool paired = s->parted && !i && is_paired(join, side);
+		struct rql_span from = s->partitioned ? rql_span_at(kept, s->columns[i]) : column->in;
+		const bool paired = s->partitioned && !i && is_paired(join, side);
 		rql_table_column(table, &from, &column->out, flags_of_column(column) | (paired ? RQL_COLUMN_PAIRED : 0));
 	}
 }
@@ -426,7 +426,7 @@ static struct rql_join_args args_of(const struct rql_join *join, const struct jo
 		.null_key = join->null_key,
 		.build_count = (uint32_t)join->build.count,
 		.probe_count = (uint32_t)join->probe.count,
-		.parts_piece = plan->bits << 8 | plan->piece_log2,
+		.partitions_piece = plan->bits << 8 | plan->piece_log2,
 		.flags = flags_of(join),
 		.build_found = is_in(join) ? rql_span_address(&join->build.found) : 0,
 		.conditions = conditions_of(join),
@@ -468,7 +468,7 @@ static rql_status record_look_up(struct rql_commands *c, const struct rql_join *
 	                                           .found = all.found,
 	                                           .capacity = all.capacity,
 	                                           .probe_rows = all.probe_starts + (UINT64_C(4) << plan->probe_bits),
-	                                           .parts_log2 = plan->bits,
+	                                           .partitions_log2 = plan->bits,
 	                                           .flags = all.flags};
 	uint32_t constants[] = {rql_relation_threads(device, ORDERED_THREADS), 0, plan->order_slots, plan->order_buckets};
 	const struct rql_pipeline *pipeline;
@@ -491,7 +491,7 @@ static rql_status record_sample(struct rql_commands *c, const struct rql_join *j
 	                                          .build_found = all->build_found,
 	                                          .groups_out = rql_span_address(&join->temp) + plan->choice,
 	                                          .build_count = all->build_count,
-	                                          .parts_log2 = plan->bits,
+	                                          .partitions_log2 = plan->bits,
 	                                          .groups = groups,
 	                                          .flags = all->flags};
 	uint32_t constants[] = {rql_relation_threads(device, SAMPLE_THREADS), 0};
@@ -589,7 +589,7 @@ static rql_status record_columns_in_place(struct rql_commands *c, const struct r
                                           struct rql_error *err)
 {
 	struct rql_word_table table = {.count = 0};
-	const struct side_plan in_place = {.parted = false};
+	const struct side_plan in_place = {.partitioned = false};
 	add_columns(&table, join, &join->build, &in_place);
 	add_columns(&table, join, &join->probe, &in_place);
 	return rql_record_words(c, &table, to, err);
@@ -617,13 +617,13 @@ static rql_status record_unmatched(struct rql_commands *c, const struct rql_join
 	                                  .valid = kept + plan->matched,
 	                                  .side_found = rql_span_address(&join->build.found),
 	                                  .flags = RQL_REST_OF_BUILD};
-	struct rql_join_rest_args parted = args;
+	struct rql_join_rest_args partitioned = args;
 	if (!plan->bits)
 		return record_rest(c, join, &args, err);
-	parted.keys = kept + plan->build.keys;
-	parted.side_found = kept + plan->build.starts + (UINT64_C(4) << plan->bits);
-	parted.flags |= RQL_REST_COUNT_32 | (is_paired(join, &join->build) ? RQL_REST_PAIRED : 0);
-	RQL_TRY(record_rest(c, join, &parted, err));
+	partitioned.keys = kept + plan->build.keys;
+	partitioned.side_found = kept + plan->build.starts + (UINT64_C(4) << plan->bits);
+	partitioned.flags |= RQL_REST_COUNT_32 | (is_paired(join, &join->build) ? RQL_REST_PAIRED : 0);
+	RQL_TRY(record_rest(c, join, &partitioned, err));
 	if (!join->has_null_key)
 		return RQL_OK;
 	args.flags |= RQL_REST_BY_KEY;
@@ -657,7 +657,7 @@ static rql_status record_order(struct rql_commands *c, const struct rql_join *jo
 	                                         .columns = all.columns,
 	                                         .starts = all.build_starts,
 	                                         .heads = rql_span_address(&join->built) + plan->heads,
-	                                         .parts_log2 = plan->bits,
+	                                         .partitions_log2 = plan->bits,
 	                                         .column_count = join->build.column_count,
 	                                         .flags = all.flags};
 	const struct rql_span to = rql_span_at(&join->temp, plan->table);
@@ -698,7 +698,7 @@ rql_status rql_record_join_built(struct rql_commands *c, const struct rql_join *
 	return record_build(c, join, &plan, err);
 }
 
-rql_status rql_record_join_parts(struct rql_commands *c, const struct rql_join *join, struct rql_error *err)
+rql_status rql_record_join_partitions(struct rql_commands *c, const struct rql_join *join, struct rql_error *err)
 {
 	RQL_TRY(check(join, err));
 	struct join_plan plan = plan_of(join);
@@ -727,7 +727,7 @@ rql_status rql_record_join_matches(struct rql_commands *c, const struct rql_join
 
 rql_status rql_record_join(struct rql_commands *c, const struct rql_join *join, struct rql_error *err)
 {
-	RQL_TRY(rql_record_join_parts(c, join, err));
+	RQL_TRY(rql_record_join_partitions(c, join, err));
 	return rql_record_join_matches(c, join, err);
 }
 

@@ -1,4 +1,4 @@
-/* Radix partition on a GPU, the most significant digit first, in one or two passes: count, a prefix sum, scatter. Rows of
+/* Radix partition on a GPU, the most significant bits first, in one or two passes: count, a prefix sum, scatter. Rows of
  * two passes are counted once, by the last partitions, while shared memory has room for so many counters. The second pass
  * cuts its tiles at the borders of the first one's partitions, so that no list of tiles is made.
  * Floor over n rows of b bytes with keys of k: n * (k + 2 * b * passes) bytes. */
@@ -25,7 +25,7 @@ struct partition_plan {
 	uint32_t passes, bits[2];
 	uint32_t both_groups, both_words, both_chunk; /* of partition_count_both.comp; 0: each pass counts */
 	uint32_t threads, tile, chunk;  /* of a workgroup that scatters, and its rows; rows of one that counts */
-	uint64_t parts[2];              /* after each pass */
+	uint64_t partitions[2];         /* after each pass */
 	/* offsets in temp */
 	uint64_t keys, columns[RQL_RELATION_COLUMNS]; /* between the passes */
 	uint64_t starts, counts[2], taken[2], counters_end, tables[2], scan_temp, bytes;
@@ -40,7 +40,7 @@ static struct rql_prefix_sum prefix_of(const struct rql_partition *p, const stru
 {
 	return (struct rql_prefix_sum){
 		.kind = RQL_PREFIX_U32_U32,
-		.count = plan->parts[pass] + 1,
+		.count = plan->partitions[pass] + 1,
 		.in = rql_span_at(&p->temp, plan->counts[pass]),
 		.out = starts_of(p, plan, pass),
 		.temp = rql_span_at(&p->temp, plan->scan_temp),
@@ -54,7 +54,7 @@ static uint32_t key_bytes(const struct rql_partition *p)
 }
 
 /* Counters of a pass: few sizes, as each is a pipeline. */
-static uint32_t digits_of(uint32_t bits)
+static uint32_t partitions_of(uint32_t bits)
 {
 	return bits <= 8 ? 256 : 1u << RQL_PARTITION_PASS_BITS;
 }
@@ -63,7 +63,7 @@ static uint32_t digits_of(uint32_t bits)
 static void choose_tile(const struct rql_partition *p, struct partition_plan *plan)
 {
 	const struct rql_device *device = p->keys.buffer->device;
-	uint32_t room = rql_relation_shared(device, device->limits.group_size) - digits_of(plan->bits[0]) * 8 - 4;
+	uint32_t room = rql_relation_shared(device, device->limits.group_size) - partitions_of(plan->bits[0]) * 8 - 4;
 	uint32_t short_bits = p->paired && p->column_count <= 2 ? SHORT_BITS_PAIRED : p->column_count > 1 ? 0 : SHORT_BITS;
 	plan->threads = p->tuning.partition_threads        ? p->tuning.partition_threads
 	                : plan->bits[0] <= short_bits ? THREADS_SHORT
@@ -79,16 +79,16 @@ static void choose_tile(const struct rql_partition *p, struct partition_plan *pl
 static void choose_both(const struct rql_partition *p, struct partition_plan *plan)
 {
 	const struct rql_device *device = p->keys.buffer->device;
-	const uint32_t threads = rql_relation_threads(device, BOTH_THREADS), digits = 1u << p->bits;
-	uint32_t words = digits / 2;
+	const uint32_t threads = rql_relation_threads(device, BOTH_THREADS), partitions = 1u << p->bits;
+	uint32_t words = partitions / 2;
 	while (words * 4 > rql_relation_shared(device, threads))
 		words /= 2;
-	if (digits / 2 / words > BOTH_GROUPS)
+	if (partitions / 2 / words > BOTH_GROUPS)
 		return;
 	plan->both_words = words;
-	plan->both_groups = digits / 2 / words;
+	plan->both_groups = partitions / 2 / words;
 	const uint64_t chunk = p->count / BOTH_CHUNKS < BOTH_LEAST ? BOTH_LEAST : p->count / BOTH_CHUNKS;
-	plan->both_chunk = chunk < BOTH_ROWS * digits ? (uint32_t)chunk : BOTH_ROWS * digits;
+	plan->both_chunk = chunk < BOTH_ROWS * partitions ? (uint32_t)chunk : BOTH_ROWS * partitions;
 }
 
 static struct partition_plan plan_of(const struct rql_partition *p)
@@ -96,22 +96,22 @@ static struct partition_plan plan_of(const struct rql_partition *p)
 	struct partition_plan plan = {.passes = !p->bits ? 0 : p->bits <= RQL_PARTITION_PASS_BITS ? 1 : 2};
 	plan.bits[0] = plan.passes == 2 ? (p->bits + 1) / 2 : p->bits;
 	plan.bits[1] = plan.passes == 2 ? p->bits / 2 : 0;
-	plan.parts[0] = UINT64_C(1) << plan.bits[0];
-	plan.parts[1] = UINT64_C(1) << p->bits;
+	plan.partitions[0] = UINT64_C(1) << plan.bits[0];
+	plan.partitions[1] = UINT64_C(1) << p->bits;
 	choose_tile(p, &plan);
 	if (plan.passes == 2)
 		choose_both(p, &plan);
 	uint64_t at = 0;
 	for (uint32_t pass = 0; pass < plan.passes; pass++) {
 		if (pass || !plan.both_groups)
-			plan.counts[pass] = rql_temp_take(&at, (plan.parts[pass] + 1) * 4);
-		plan.taken[pass] = rql_temp_take(&at, plan.parts[pass] * 4);
+			plan.counts[pass] = rql_temp_take(&at, (plan.partitions[pass] + 1) * 4);
+		plan.taken[pass] = rql_temp_take(&at, plan.partitions[pass] * 4);
 	}
 	plan.counters_end = at;
 	for (uint32_t pass = 0; pass < plan.passes; pass++)
 		plan.tables[pass] = rql_temp_take(&at, p->column_count * RQL_COLUMN_WORDS * 8);
 	if (plan.passes == 2) {
-		plan.starts = plan.both_groups ? 0 : rql_temp_take(&at, (plan.parts[0] + 1) * 4);
+		plan.starts = plan.both_groups ? 0 : rql_temp_take(&at, (plan.partitions[0] + 1) * 4);
 		plan.keys = rql_temp_take(&at, p->count * key_bytes(p));
 		for (uint32_t i = p->paired; i < p->column_count; i++)
 			plan.columns[i] = rql_temp_take(&at, p->count * p->columns[i].bits / 8);
@@ -228,7 +228,7 @@ static struct rql_partition_args args_of(const struct rql_partition *p, const st
 	};
 	if (pass) {
 		args.parents = rql_span_address(&parents);
-		args.parent_count = (uint32_t)plan->parts[0];
+		args.parent_count = (uint32_t)plan->partitions[0];
 		args.parents_log2 = apart_log2;
 	} else {
 		args.starts_log2 = apart_log2;
@@ -307,7 +307,7 @@ static rql_status record_scatter(struct rql_commands *c, const struct rql_partit
 	struct rql_device *device = p->keys.buffer->device;
 	const struct partition_move move = move_of(p, plan, pass);
 	struct rql_partition_args args = args_of(p, plan, &move, pass);
-	uint32_t constants[] = {plan->threads, 0, digits_of(plan->bits[0]), plan->tile, shape_of(p, pass)};
+	uint32_t constants[] = {plan->threads, 0, partitions_of(plan->bits[0]), plan->tile, shape_of(p, pass)};
 	const enum rql_relation_kernel kernel = p->paired            ? RQL_RELATION_PARTITION_SCATTER_PAIRS
 	                                        : p->key_bits == 64 ? RQL_RELATION_PARTITION_SCATTER_64
 	                                                            : RQL_RELATION_PARTITION_SCATTER_32;
@@ -355,7 +355,7 @@ rql_status rql_record_unpartition(struct rql_commands *c, const struct rql_parti
 	struct partition_plan plan = plan_of(p);
 	const struct rql_pipeline *pipeline;
 	struct rql_uses uses = {.count = 0};
-	uint32_t constants[] = {plan.threads, 0, digits_of(p->bits), plan.tile};
+	uint32_t constants[] = {plan.threads, 0, partitions_of(p->bits), plan.tile};
 	RQL_TRY(check(p, err));
 	if (!p->undo.buffer || (word_bits != 32 && word_bits != 64))
 		return rql_error_set(err, RQL_ERROR_INTERNAL, "words of %u bits cannot go back: %s", word_bits,

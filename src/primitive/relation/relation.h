@@ -150,8 +150,8 @@ rql_status rql_record_join_built(struct rql_commands *c, const struct rql_join *
 rql_status rql_record_join_unmatched(struct rql_commands *c, const struct rql_join *join,
                                      struct rql_error *err) RQL_MUST_CHECK;
 /* The two halves of rql_record_join, between which other work may be recorded that shall run beside the second. */
-rql_status rql_record_join_parts(struct rql_commands *c, const struct rql_join *join,
-                                 struct rql_error *err) RQL_MUST_CHECK;
+rql_status rql_record_join_partitions(struct rql_commands *c, const struct rql_join *join,
+                                      struct rql_error *err) RQL_MUST_CHECK;
 rql_status rql_record_join_matches(struct rql_commands *c, const struct rql_join *join,
                                    struct rql_error *err) RQL_MUST_CHECK;
 
@@ -201,8 +201,8 @@ uint64_t rql_group_by_temp_bytes(const struct rql_group_by *group);
 rql_status rql_record_group_by(struct rql_commands *c, const struct rql_group_by *group,
                                struct rql_error *err) RQL_MUST_CHECK;
 /* The two halves of rql_record_group_by, between which other work may be recorded that shall run beside the second. */
-rql_status rql_record_group_by_parts(struct rql_commands *c, const struct rql_group_by *group,
-                                     struct rql_error *err) RQL_MUST_CHECK;
+rql_status rql_record_group_by_partitions(struct rql_commands *c, const struct rql_group_by *group,
+                                          struct rql_error *err) RQL_MUST_CHECK;
 rql_status rql_record_group_by_groups(struct rql_commands *c, const struct rql_group_by *group,
                                       struct rql_error *err) RQL_MUST_CHECK;
 /* Of batches: an empty table before them, and its groups as the output behind them. Between the two `temp` and `result` keep

@@ -52,7 +52,7 @@ RQL_KERNEL_STRUCT_SIZE(rql_exchange_args, 32);
 #define RQL_PARTITION_WIDE 2u
 #define RQL_PARTITION_PAIRS_IN 4u
 #define RQL_PARTITION_ITEMS 8u /* rows of a thread: of a tile that has them times its workgroup's size */
-/* partition_count.comp, partition_count_both.comp, partition_scatter.comp. Digit: (hash >> shift) & (2^bits - 1); by a range
+/* partition_count.comp, partition_count_both.comp, partition_scatter.comp: by (hash >> shift) & (2^bits - 1); by a range
  * of keys min((key - base) >> shift, 2^bits - 1), and 0 below base. */
 struct rql_partition_args {
 	uint64_t keys_in, keys_out, columns;
@@ -70,7 +70,7 @@ struct rql_partition_args {
 };
 RQL_KERNEL_STRUCT_SIZE(rql_partition_args, 128);
 
-/* What a tile of a partition leaves for its way back: of each digit, and of all behind them, where it begins in the
+/* What a tile of a partition leaves for its way back: of each partition, and of all behind them, where it begins in the
  * tile and what is added to a place in the tile to get one in the partitions (modulo 2^32); then each row's place in
  * the tile, 16 bits: rows j * threads + t and (j + 1) * threads + t for even j share word j / 2 * threads + t. */
 #define RQL_UNDO_WORDS(bits, tile) (((1u << (bits)) + 1u) * 2u + (tile) / 2u)
@@ -98,13 +98,13 @@ RQL_KERNEL_STRUCT_SIZE(rql_unpartition_args, 48);
 struct rql_join_args {
 	uint64_t build_keys, probe_keys, keys_out;
 	uint64_t columns;                    /* those of the build side, then those of the probe side */
-	uint64_t build_starts, probe_starts; /* uint32_t[parts + 1]; 0: one part, all rows */
+	uint64_t build_starts, probe_starts; /* uint32_t[partitions + 1]; 0: one partition, all rows */
 	uint64_t found, capacity;            /* found: rows of the output; SINGLE: and whether a probe row has several */
 	uint64_t build_valid, probe_valid;   /* bitmaps; only without starts. MATCHED: build_valid is what is noted */
 	uint64_t build_found, probe_found;   /* without starts; build_found also for IN */
 	uint64_t null_key;
 	uint32_t build_count, probe_count; /* bounds of these */
-	uint32_t parts_piece;              /* log2 of the parts << 8 | log2 of a piece's rows */
+	uint32_t partitions_piece;         /* log2 of the partitions << 8 | log2 of a piece's rows */
 	/* kind | RQL_JOIN_..._PAIRED | build columns << 8 | probe columns << 16 | RQL_ROWS_... << 24 */
 	uint32_t flags;
 	uint64_t conditions;
@@ -114,7 +114,7 @@ RQL_KERNEL_STRUCT_SIZE(rql_join_args, 128);
 /* join_sample.comp. groups_out: uint32_t[2][3], workgroups of an indirect dispatch: of join.comp, and of that by MANY. */
 struct rql_join_sample_args {
 	uint64_t keys, starts, build_found, groups_out; /* as rql_join_args has them */
-	uint32_t build_count, parts_log2, groups, flags;
+	uint32_t build_count, partitions_log2, groups, flags;
 };
 RQL_KERNEL_STRUCT_SIZE(rql_join_sample_args, 48);
 
@@ -122,9 +122,9 @@ RQL_KERNEL_STRUCT_SIZE(rql_join_sample_args, 48);
 #define RQL_JOIN_ORDER_ROWS 4u    /* of a table, for each thread, at most */
 #define RQL_JOIN_ORDER_TABLES 32u /* that are not their partition's first: a workgroup looks for so many */
 struct rql_join_order_args {
-	uint64_t keys, columns, starts; /* starts: uint32_t[parts + 1] */
+	uint64_t keys, columns, starts; /* starts: uint32_t[partitions + 1] */
 	uint64_t heads;                 /* uint32_t a bucket */
-	uint32_t parts_log2, column_count, flags, unused;
+	uint32_t partitions_log2, column_count, flags, unused;
 };
 RQL_KERNEL_STRUCT_SIZE(rql_join_order_args, 48);
 
@@ -132,7 +132,7 @@ RQL_KERNEL_STRUCT_SIZE(rql_join_order_args, 48);
 struct rql_join_ordered_args {
 	uint64_t build_keys, probe_keys, keys_out, columns, build_starts, heads, found, capacity;
 	uint64_t probe_rows;        /* uint32_t: how many they are */
-	uint32_t parts_log2, flags; /* parts: of the build side */
+	uint32_t partitions_log2, flags; /* partitions: of the build side */
 };
 RQL_KERNEL_STRUCT_SIZE(rql_join_ordered_args, 80);
 
@@ -175,7 +175,7 @@ struct rql_group_by_args {
 	uint64_t work, large;
 	uint32_t count, column_count;
 	uint32_t slots; /* of the table, a power of two */
-	uint32_t parts, piece_log2;
+	uint32_t partitions, piece_log2;
 	uint32_t copies; /* of a workgroup's accumulators, a power of two */
 	uint32_t flags, unused;
 };

@@ -1,5 +1,5 @@
 #version 460
-// Answers of a tile's probes, which lie in the order of their digits, to the order that the probes had: a workgroup takes
+// Answers of a tile's probes, which lie in order of partitions, to the order that the probes had: a workgroup takes
 // them into shared memory. lookup_order.comp left each probe's place.
 // Floor: reads every answer and 2 bytes of each probe, writes every answer. WORD_BITS: 32 or 64.
 #extension GL_GOOGLE_include_directive : require

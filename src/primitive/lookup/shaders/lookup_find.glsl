@@ -44,13 +44,13 @@ bool is_full(slot_group group)
 uint start_of(KEY key)
 {
 	uint hash = rql_hash(key, false);
-	return key == EMPTY_KEY ? slots_of_parts() : part_of(hash) * args.part_slots + first_slot(hash);
+	return key == EMPTY_KEY ? slots_of_partitions() : partition_of(hash) * args.part_slots + first_slot(hash);
 }
 
 // The slot of a key and its row; group: what lies from `slot` on, where its search starts.
 uint find_from(KEY key, uint slot, slot_group group, out uint row)
 {
-	uint base = part_of(rql_hash(key, false)) * args.part_slots, seen = 0u;
+	uint base = partition_of(rql_hash(key, false)) * args.part_slots, seen = 0u;
 	if (key == EMPTY_KEY) {
 		row = SLOT_ROW(group.first);
 		return slot;

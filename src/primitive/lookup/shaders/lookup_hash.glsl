@@ -4,12 +4,12 @@
 #define GROUP RQL_LOOKUP_GROUP(KEY_BITS)
 #define EMPTY_KEY (~KEY(0))
 
-uint part_of(uint hash)
+uint partition_of(uint hash)
 {
 	return args.part_bits == 0u ? 0u : hash >> 32u - args.part_bits;
 }
 
-// Of the key's group, by the bits below those of the part, so that groups ascend with hashes.
+// Of the key's group, by the bits below those of the partition, so that groups ascend with hashes.
 uint first_slot(uint hash)
 {
 	uint high, low;
@@ -17,7 +17,7 @@ uint first_slot(uint hash)
 	return high * GROUP;
 }
 
-uint slots_of_parts()
+uint slots_of_partitions()
 {
 	return args.part_slots << args.part_bits;
 }

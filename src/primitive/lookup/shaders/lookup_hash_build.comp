@@ -1,6 +1,6 @@
 #version 460
-// Builds parts of a hashed map in shared memory: a workgroup goes over a part's rows, claims a slot for each new key,
-// keeps its least row, counts its rows, and writes all slots side by side. Of parts with very many rows, which have few
+// Builds partitions of a hashed map in shared memory: a workgroup goes over one's rows, claims a slot for each new key,
+// keeps its least row, counts its rows, and writes all slots side by side. Of partitions with very many rows, which have few
 // keys, workgroups take pieces and merge their tables in device memory (args.merge).
 // Floor: reads every key and row once, writes every slot once. KEY_BITS: 32 or 64.
 #extension GL_GOOGLE_include_directive : require
@@ -31,7 +31,7 @@ void fail(uint row_count)
 	atomicAdd(RQL_U64(args.failed, 0), uint64_t(row_count));
 }
 
-// The key's slot, claimed if it has none yet; SLOTS + 1: the part is full.
+// The key's slot, claimed if it has none yet; SLOTS + 1: the partition is full.
 uint claim(KEY key)
 {
 	if (key == EMPTY_KEY)
@@ -72,13 +72,13 @@ void write_slot(uint slot, uint place)
 		RQL_U32(args.counts, slot) = counts[place];
 }
 
-// Only one part has the marking key, and the slot of its own was cleared.
-void write_part(uint part)
+// Only one partition has the marking key, and the slot of its own was cleared.
+void write_partition(uint partition_id)
 {
 	for (uint i = rql_thread(); i < args.part_slots; i += THREADS)
-		write_slot(part * args.part_slots + i, i);
+		write_slot(partition_id * args.part_slots + i, i);
 	if (rql_thread() == 0u && rows[SLOTS] != RQL_LOOKUP_EMPTY)
-		write_slot(slots_of_parts(), SLOTS);
+		write_slot(slots_of_partitions(), SLOTS);
 }
 
 // Adds what a workgroup found of a key to its slot in device memory.
@@ -106,12 +106,12 @@ bool claim_slot(uint slot, KEY key, uint row)
 #endif
 }
 
-void merge_place(uint part, uint place)
+void merge_place(uint partition_id, uint place)
 {
 	KEY key = keys[place];
 	uint own = first_slot(rql_hash(key, false));
 	for (uint probe = 0u; probe < args.part_slots; probe++) {
-		uint slot = part * args.part_slots + own;
+		uint slot = partition_id * args.part_slots + own;
 		if (claim_slot(slot, key, rows[place])) {
 			merge_into(slot, place);
 			return;
@@ -121,51 +121,51 @@ void merge_place(uint part, uint place)
 	fail(1u);
 }
 
-void merge_part(uint part)
+void merge_partition(uint partition_id)
 {
 	for (uint i = rql_thread(); i < args.part_slots; i += THREADS)
 		if (rows[i] != RQL_LOOKUP_EMPTY)
-			merge_place(part, i);
+			merge_place(partition_id, i);
 	if (rql_thread() == 0u && rows[SLOTS] != RQL_LOOKUP_EMPTY)
-		merge_into(slots_of_parts(), SLOTS);
+		merge_into(slots_of_partitions(), SLOTS);
 }
 
-uvec2 rows_of(uint part)
+uvec2 rows_of(uint partition_id)
 {
 	if (args.starts == 0ul)
 		return uvec2(0u, args.count);
-	return uvec2(RQL_U32(args.starts, part), RQL_U32(args.starts, part + 1u));
+	return uvec2(RQL_U32(args.starts, partition_id), RQL_U32(args.starts, partition_id + 1u));
 }
 
 void main()
 {
-	uint parts = 1u << args.part_bits;
+	uint partitions = 1u << args.part_bits;
 	uint group = uint(rql_group());
 	if (args.merge == 0u) {
-		if (group >= parts)
+		if (group >= partitions)
 			return;
 		uvec2 all = rows_of(group);
 		clear();
 		if (all.y - all.x <= 2u * args.piece)
 			take_rows(all.x, all.y);
-		write_part(group);
+		write_partition(group);
 		return;
 	}
-	// At most two parts with more rows than two pieces have rows in a piece: those of its first row and its last.
+	// At most two partitions with more rows than two pieces have rows in a piece: those of its first row and its last.
 	uint64_t begin = rql_group() * args.piece;
 	if (begin >= args.count)
 		return;
 	uint first = uint(begin), end = first + min(args.piece, args.count - first);
-	uint part = args.starts == 0ul ? 0u : rql_part_of(args.starts, parts, first);
-	uint last = args.starts == 0ul ? 0u : rql_part_of(args.starts, parts, end - 1u);
+	uint partition_id = args.starts == 0ul ? 0u : rql_partition_of(args.starts, partitions, first);
+	uint last = args.starts == 0ul ? 0u : rql_partition_of(args.starts, partitions, end - 1u);
 	for (uint side = 0u; side < 2u; side++) {
-		uint own = side == 0u ? part : last;
+		uint own = side == 0u ? partition_id : last;
 		uvec2 all = rows_of(own);
-		if (all.y - all.x <= 2u * args.piece || side == 1u && part == last)
+		if (all.y - all.x <= 2u * args.piece || side == 1u && partition_id == last)
 			continue;
 		barrier();
 		clear();
 		take_rows(max(all.x, first), min(all.y, end));
-		merge_part(own);
+		merge_partition(own);
 	}
 }

@@ -1,23 +1,23 @@
 // Which probes a thread looks up, ITEMS at a time (1 or 2). Of a batch as it lies, those that follow each other. Of tiles in
-// order (lookup_order.comp), a subgroup takes one digit's runs of ITEMS tiles. All of a digit come before the next one's, so
-// that what runs at a time meets the same part of the map. More runs to a subgroup are no faster: more of the map is met at
+// order (lookup_order.comp), a subgroup takes one partition's runs of ITEMS tiles. All of one come before the next one's, so
+// that what runs at a time meets the same partition of the map. More runs to a subgroup are no faster: more of the map is met at
 // a time. Needs relation.glsl, TILE (a tile's rows; 0: as they lie), look_up, and args with probes, found, runs, run_bits.
 
 // The word of a run; 0, no rows, of a tile that is not there.
-uint run_word(uint tile, uint digit)
+uint run_word(uint tile, uint partition_id)
 {
 	bool is = tile * uint64_t(TILE) < rql_rows(args.found, args.probes);
-	return is ? RQL_U32(args.runs, (uint64_t(tile) << args.run_bits) + digit) : 0u;
+	return is ? RQL_U32(args.runs, (uint64_t(tile) << args.run_bits) + partition_id) : 0u;
 }
 
 void look_up_runs()
 {
 	uint shares = uint((args.probes + TILE * ITEMS - 1ul) / (TILE * ITEMS));
 	uint unit = uint(rql_group()) * gl_NumSubgroups + gl_SubgroupID;
-	uint digit = unit / shares, tile = unit % shares * ITEMS;
-	if (digit >> args.run_bits != 0u)
+	uint partition_id = unit / shares, tile = unit % shares * ITEMS;
+	if (partition_id >> args.run_bits != 0u)
 		return;
-	uint word = run_word(tile, digit), next = ITEMS > 1u ? run_word(tile + 1u, digit) : 0u;
+	uint word = run_word(tile, partition_id), next = ITEMS > 1u ? run_word(tile + 1u, partition_id) : 0u;
 	uint own_places = (word & 0xffffu) + ITEMS - 1u & ~(ITEMS - 1u); // with what pads a pair
 	uint places = own_places + (next & 0xffffu);
 	for (uint place = gl_SubgroupInvocationID * ITEMS; place < places; place += gl_SubgroupSize * ITEMS) {

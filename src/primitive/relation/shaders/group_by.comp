@@ -252,31 +252,31 @@ void put_out(piece_rows piece, column_words column, uint before, in held_words h
 
 // Is a workgroup's work a partition, or the rest of one that is its own number's cut? All partitions come first. Where other
 // kernels have those of few rows, the others come last, by a list.
-bool is_part(uint64_t group, out uint part, out uint64_t cut)
+bool is_partition(uint64_t group, out uint partition_id, out uint64_t cut)
 {
 	if (args.work == 0ul) {
-		part = uint(group);
-		cut = group - args.parts + 1u;
-		return group < args.parts;
+		partition_id = uint(group);
+		cut = group - args.partitions + 1u;
+		return group < args.partitions;
 	}
 	cut = group + 1u;
-	part = group < cut_pieces() ? 0u : RQL_U32(args.large, uint(group) - cut_pieces());
+	partition_id = group < cut_pieces() ? 0u : RQL_U32(args.large, uint(group) - cut_pieces());
 	return group >= cut_pieces();
 }
 
-// As join.comp cuts parts into pieces.
+// As join.comp cuts partitions into pieces.
 bool piece_of(uint64_t group, out piece_rows piece)
 {
-	uint size = 1u << args.piece_log2, part;
+	uint size = 1u << args.piece_log2, partition_id;
 	uint64_t cut;
-	uint rows = args.starts != 0ul ? RQL_U32(args.starts, args.parts) : rql_rows(args.found, args.count);
+	uint rows = args.starts != 0ul ? RQL_U32(args.starts, args.partitions) : rql_rows(args.found, args.count);
 	piece = piece_rows(0u, rows, true);
 	if (args.work != 0ul && group >= RQL_U64(args.work, 0))
 		return false;
-	if (is_part(group, part, cut)) {
+	if (is_partition(group, partition_id, cut)) {
 		if (args.starts != 0ul) {
-			piece.first = RQL_U32(args.starts, part);
-			piece.end = RQL_U32(args.starts, part + 1u);
+			piece.first = RQL_U32(args.starts, partition_id);
+			piece.end = RQL_U32(args.starts, partition_id + 1u);
 		}
 		if (piece.end - piece.first > 2u * size) {
 			piece.end = (piece.first / size + 1u) * size;
@@ -289,9 +289,9 @@ bool piece_of(uint64_t group, out piece_rows piece)
 	if (begin >= rows)
 		return false;
 	if (args.starts != 0ul) {
-		part = rql_part_of(args.starts, args.parts, uint(begin));
-		piece.first = RQL_U32(args.starts, part);
-		piece.end = RQL_U32(args.starts, part + 1u);
+		partition_id = rql_partition_of(args.starts, args.partitions, uint(begin));
+		piece.first = RQL_U32(args.starts, partition_id);
+		piece.end = RQL_U32(args.starts, partition_id + 1u);
 	}
 	if (piece.end - piece.first <= 2u * size || piece.first == uint(begin))
 		return false;

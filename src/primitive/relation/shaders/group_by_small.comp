@@ -174,12 +174,12 @@ void place_values(uint rows, in uint place[ROWS], in VALUE value[ROWS])
 
 void main()
 {
-	uint64_t part = rql_group();
-	if (part >= args.parts)
+	uint64_t partition_id = rql_group();
+	if (partition_id >= args.partitions)
 		return;
-	uint first = RQL_U32(args.starts, uint(part)), rows = RQL_U32(args.starts, uint(part) + 1u) - first;
+	uint first = RQL_U32(args.starts, uint(partition_id)), rows = RQL_U32(args.starts, uint(partition_id) + 1u) - first;
 	if (rows > MOST && rql_thread() == 0u)
-		RQL_U32(args.large, uint(atomicAdd(RQL_U64(args.work, 0), 1ul)) - cut_pieces()) = uint(part);
+		RQL_U32(args.large, uint(atomicAdd(RQL_U64(args.work, 0), 1ul)) - cut_pieces()) = uint(partition_id);
 	if (rows == 0u || rows > MOST)
 		return;
 	KEY key[ROWS];

@@ -268,7 +268,7 @@ uint64_t build_value(uint column, uint64_t from, uint flags, uint slot)
 #include "primitive/relation/shaders/join_rows.glsl"
 
 #if TESTED
-uint build_rows; // of all parts, NULL keys included
+uint build_rows; // of all partitions, NULL keys included
 #endif
 
 // Each thread's rows against each of the build side's tables.
@@ -339,35 +339,35 @@ void probe_rows(uint first, uint end, side_rows build, uint tables, inout bool b
 	}
 }
 
-side_rows rows_of(uint64_t starts, uint part, uint64_t found, uint count)
+side_rows rows_of(uint64_t starts, uint partition_id, uint64_t found, uint count)
 {
 	if (starts == 0ul)
 		return side_rows(0u, rql_rows(found, count));
-	return side_rows(RQL_U32(starts, part), RQL_U32(starts, part + 1u));
+	return side_rows(RQL_U32(starts, partition_id), RQL_U32(starts, partition_id + 1u));
 }
 
-// Workgroups 0 .. parts - 1 take the parts, or of a part larger than two pieces what lies before the first multiple of a
-// piece's rows. The following ones take what begins at such a multiple within a large part. No list is needed for it.
-bool piece_of(uint64_t group, out uint part, out side_rows probe)
+// Workgroups 0 .. partitions - 1 take the partitions, or of one larger than two pieces what lies before the first multiple
+// of a piece's rows. The following ones take what begins at such a multiple within a large one. No list is needed for it.
+bool piece_of(uint64_t group, out uint partition_id, out side_rows probe)
 {
-	uint parts = 1u << (args.parts_piece >> 8u);
-	uint piece = 1u << (args.parts_piece & 255u);
-	if (group < parts) {
-		part = uint(group);
-		probe = rows_of(args.probe_starts, part, args.probe_found, args.probe_count);
+	uint partitions = 1u << (args.partitions_piece >> 8u);
+	uint piece = 1u << (args.partitions_piece & 255u);
+	if (group < partitions) {
+		partition_id = uint(group);
+		probe = rows_of(args.probe_starts, partition_id, args.probe_found, args.probe_count);
 		if (probe.end - probe.first > 2u * piece)
 			probe.end = (probe.first / piece + 1u) * piece;
 		return probe.first < probe.end;
 	}
-	uint rows = args.probe_starts != 0ul ? RQL_U32(args.probe_starts, parts)
+	uint rows = args.probe_starts != 0ul ? RQL_U32(args.probe_starts, partitions)
 	                                     : rql_rows(args.probe_found, args.probe_count);
-	uint64_t begin = (group - parts + 1u) * piece;
-	part = 0u;
+	uint64_t begin = (group - partitions + 1u) * piece;
+	partition_id = 0u;
 	probe = side_rows(0u, 0u);
 	if (begin >= rows)
 		return false;
-	part = args.probe_starts != 0ul ? rql_part_of(args.probe_starts, parts, uint(begin)) : 0u;
-	probe = rows_of(args.probe_starts, part, args.probe_found, args.probe_count);
+	partition_id = args.probe_starts != 0ul ? rql_partition_of(args.probe_starts, partitions, uint(begin)) : 0u;
+	probe = rows_of(args.probe_starts, partition_id, args.probe_found, args.probe_count);
 	if (probe.end - probe.first <= 2u * piece || probe.first == uint(begin))
 		return false;
 	probe = side_rows(uint(begin), uint(begin) + min(probe.end - uint(begin), piece));
@@ -376,18 +376,18 @@ bool piece_of(uint64_t group, out uint part, out side_rows probe)
 
 void main()
 {
-	uint part;
+	uint partition_id;
 	side_rows probe;
-	if (!piece_of(rql_group(), part, probe))
+	if (!piece_of(rql_group(), partition_id, probe))
 		return;
-	side_rows build = rows_of(args.build_starts, part, args.build_found, args.build_count);
+	side_rows build = rows_of(args.build_starts, partition_id, args.build_found, args.build_count);
 	uint kind = row_flags() & RQL_JOIN_KIND;
 	if (build.first == build.end && (kind == JOIN_INNER || kind == JOIN_SEMI))
 		return;
 	read_columns((row_flags() >> 8u & 255u) + (row_flags() >> 16u & 255u));
 #if TESTED
 	build_rows = rql_rows(args.build_found, args.build_count);
-	build_nulls = args.build_starts != 0ul ? build_rows - RQL_U32(args.build_starts, 1u << (args.parts_piece >> 8u)) : 0u;
+	build_nulls = args.build_starts != 0ul ? build_rows - RQL_U32(args.build_starts, 1u << (args.partitions_piece >> 8u)) : 0u;
 #endif
 	uint tables = max((build.end - build.first + SLOTS - 1u) / SLOTS, 1u);
 	bool built = false;

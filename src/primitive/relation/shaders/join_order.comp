@@ -13,28 +13,28 @@ layout(push_constant, scalar) uniform rql_push { rql_join_order_args args; };
 #define NONE 0xffffffffu
 shared uint ends[BUCKETS];
 
-shared uint later_count, later_part[RQL_JOIN_ORDER_TABLES], later_begin[RQL_JOIN_ORDER_TABLES];
+shared uint later_count, later_partition[RQL_JOIN_ORDER_TABLES], later_begin[RQL_JOIN_ORDER_TABLES];
 
 // Tables that are not their partition's first, of those that begin in a stretch of rows: at each multiple of SLOTS or behind
 // it, before the next, one at most does. A thread looks for each. Ends with a barrier.
 void find_later(uint64_t stretch)
 {
-	uint t = rql_thread(), parts = 1u << args.parts_log2;
+	uint t = rql_thread(), partitions = 1u << args.partitions_log2;
 	if (t == 0u)
 		later_count = 0u;
 	barrier();
-	uint rows = RQL_U32(args.starts, parts);
+	uint rows = RQL_U32(args.starts, partitions);
 	for (uint i = t; i < RQL_JOIN_ORDER_TABLES; i += THREADS) {
 		uint64_t from = (stretch * RQL_JOIN_ORDER_TABLES + i) * SLOTS;
 		if (from >= rows)
 			break;
-		uint part = rql_part_of(args.starts, parts, uint(from));
-		uint first = RQL_U32(args.starts, part);
+		uint partition_id = rql_partition_of(args.starts, partitions, uint(from));
+		uint first = RQL_U32(args.starts, partition_id);
 		uint64_t begin = first + (from - first + SLOTS - 1u) / SLOTS * SLOTS;
-		if (begin == first || begin >= RQL_U32(args.starts, part + 1u))
+		if (begin == first || begin >= RQL_U32(args.starts, partition_id + 1u))
 			continue;
 		uint at = atomicAdd(later_count, 1u);
-		later_part[at] = part;
+		later_partition[at] = partition_id;
 		later_begin[at] = uint(begin);
 	}
 	barrier();
@@ -83,10 +83,10 @@ void move_columns(in uint to[ROWS], uint begin)
 }
 
 // The table of this partition that begins there. All must have done with the last one.
-void order_table(uint part, uint begin)
+void order_table(uint partition_id, uint begin)
 {
 	uint t = rql_thread(), pair = (args.flags & RQL_JOIN_BUILD_PAIRED) != 0u ? 1u : 0u;
-	uint first = RQL_U32(args.starts, part), rows = min(RQL_U32(args.starts, part + 1u) - begin, SLOTS);
+	uint first = RQL_U32(args.starts, partition_id), rows = min(RQL_U32(args.starts, partition_id + 1u) - begin, SLOTS);
 	if (rows == 0u)
 		return;
 	for (uint b = t; b < BUCKETS; b += THREADS)
@@ -105,7 +105,7 @@ void order_table(uint part, uint begin)
 	barrier();
 	place_buckets();
 	for (uint b = t; b < BUCKETS; b += THREADS)
-		RQL_U32(args.heads, head_at(part, first, begin, b)) = ends[b] | (b + 1u < BUCKETS ? ends[b + 1u] : rows) << 16u;
+		RQL_U32(args.heads, head_at(partition_id, first, begin, b)) = ends[b] | (b + 1u < BUCKETS ? ends[b + 1u] : rows) << 16u;
 	[[unroll]] for (uint r = 0u; r < ROWS; r++)
 		if (to[r] != NONE)
 			to[r] += ends[bucket[r]];
@@ -114,14 +114,14 @@ void order_table(uint part, uint begin)
 
 void main()
 {
-	uint64_t parts = 1u << args.parts_log2;
-	if (rql_group() < parts) {
+	uint64_t partitions = 1u << args.partitions_log2;
+	if (rql_group() < partitions) {
 		order_table(uint(rql_group()), RQL_U32(args.starts, uint(rql_group())));
 		return;
 	}
-	find_later(rql_group() - parts);
+	find_later(rql_group() - partitions);
 	for (uint i = 0u; i < later_count; i++) {
-		order_table(later_part[i], later_begin[i]);
+		order_table(later_partition[i], later_begin[i]);
 		barrier();
 	}
 }

@@ -1,7 +1,7 @@
 #version 460
 // Join with a build side that lies in order of buckets (join_order.glsl): rows of the probe side, ROWS a thread, are looked
 // up where it lies, without a table of one's own. They lie by partitions of the same hash, as many as it takes for
-// neighbours to meet the same part of the build side. Matches are counted, places for all of them taken at once, and then
+// neighbours to meet the same build partition. Matches are counted, places for all of them taken at once, and then
 // written. Floor: reads the probe side once, of each row's table a head and the bucket's keys, and writes the output
 // once. KEY_BITS: 32 or 64.
 #extension GL_GOOGLE_include_directive : require
@@ -30,9 +30,9 @@ uint column_flags(uint column)
 uint table; // of each row's partition: which one is looked at
 shared uint most_tables;
 
-uint part_of(KEY key)
+uint partition_of(KEY key)
 {
-	return rql_hash(key, (args.flags >> 24u & RQL_ROWS_RAW) != 0u) >> (32u - args.parts_log2);
+	return rql_hash(key, (args.flags >> 24u & RQL_ROWS_RAW) != 0u) >> (32u - args.partitions_log2);
 }
 
 KEY build_key(uint slot)
@@ -50,7 +50,7 @@ uint nth_match(KEY key, uint row, uint hit, uint marks, uint k)
 {
 	if ((hit & 0xffffu) == NO_MATCH)
 		return MISS;
-	uint slot = RQL_U32(args.build_starts, part_of(key)) + table * SLOTS + (hit & (WHOLE - 1u));
+	uint slot = RQL_U32(args.build_starts, partition_of(key)) + table * SLOTS + (hit & (WHOLE - 1u));
 	if ((hit & WHOLE) != 0u)
 		return slot + k;
 	for (; k != 0u; k--)
@@ -110,8 +110,8 @@ void main()
 	}
 	uint tables = 0u;
 	[[unroll]] for (uint r = 0u; r < ROWS; r++) {
-		begin[r] = RQL_U32(args.build_starts, part_of(key[r]));
-		end[r] = RQL_U32(args.build_starts, part_of(key[r]) + 1u);
+		begin[r] = RQL_U32(args.build_starts, partition_of(key[r]));
+		end[r] = RQL_U32(args.build_starts, partition_of(key[r]) + 1u);
 		tables = max(tables, (end[r] - begin[r] + SLOTS - 1u) / SLOTS);
 	}
 	if (tables > 1u)
@@ -124,7 +124,7 @@ void main()
 			uint at = table * SLOTS;
 			head[r] = 0u;
 			if (at < end[r] - begin[r])
-				head[r] = RQL_U32(args.heads, head_at(part_of(key[r]), begin[r], begin[r] + at, bucket_of(key[r])));
+				head[r] = RQL_U32(args.heads, head_at(partition_of(key[r]), begin[r], begin[r] + at, bucket_of(key[r])));
 		}
 		[[unroll]] for (uint r = 0u; r < ROWS; r++)
 			hit[r] = look_up(key[r], begin[r] + table * SLOTS, head[r], kind >= JOIN_SEMI);

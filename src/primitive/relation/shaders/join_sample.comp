@@ -7,7 +7,7 @@
 #include "primitive/relation/relation_kernels.h"
 #include "primitive/relation/shaders/relation.glsl"
 layout(push_constant, scalar) uniform rql_push { rql_join_sample_args args; };
-#define PARTS_SEEN 4u
+#define PARTITIONS_SEEN 4u
 #define ROWS_SEEN 4096u
 #define PLACES 32768u
 #define MANY_ROWS 3u // a key, on average
@@ -49,16 +49,17 @@ void main()
 {
 	if (rql_group() != 0ul)
 		return;
-	uint parts = 1u << args.parts_log2, rows = 0u, keys = 0u;
+	uint partitions = 1u << args.partitions_log2, rows = 0u, keys = 0u;
 	if (rql_thread() == 0u) {
 		rows_sum = 0u;
 		keys_sum = 0u;
 	}
-	for (uint s = 0u; s < min(PARTS_SEEN, parts); s++) {
-		uint part = uint(uint64_t(parts) * s / PARTS_SEEN), first = 0u, end = rql_rows(args.build_found, args.build_count);
+	for (uint s = 0u; s < min(PARTITIONS_SEEN, partitions); s++) {
+		uint partition_id = uint(uint64_t(partitions) * s / PARTITIONS_SEEN);
+		uint first = 0u, end = rql_rows(args.build_found, args.build_count);
 		if (args.starts != 0ul) {
-			first = RQL_U32(args.starts, part);
-			end = RQL_U32(args.starts, part + 1u);
+			first = RQL_U32(args.starts, partition_id);
+			end = RQL_U32(args.starts, partition_id + 1u);
 		}
 		see(first, min(end, first + ROWS_SEEN), rows, keys);
 	}

@@ -1,5 +1,5 @@
 // What the kernels of a partition share: which partition a key belongs to, and which parent a row.
-#include "primitive/relation/shaders/digits.glsl"
+#include "primitive/relation/shaders/partition_of.glsl"
 
 uint parent_start(uint parent)
 {

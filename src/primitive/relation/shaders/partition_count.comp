@@ -18,7 +18,7 @@ void count_row(uint row, KEY key)
 		return;
 	if (!rql_valid_bit(args.valid, row))
 		return;
-	atomicAdd(counters[digit_of(key)], 1u);
+	atomicAdd(counters[partition_of(key)], 1u);
 }
 
 // The most frequent case has code of its own: keys lie side by side, and all rows take part.
@@ -27,16 +27,16 @@ void count_all(uint64_t keys_at)
 	KEY keys[ROWS];
 	load_all(keys_at, keys);
 	[[unroll]] for (uint r = 0u; r < ROWS; r++)
-		atomicAdd(counters[digit_of(keys[r])], 1u);
+		atomicAdd(counters[partition_of(keys[r])], 1u);
 }
 
 void count_rows(uint first, uint end, uint parent)
 {
 	uint t = rql_thread();
-	uint digits = 1u << args.bits;
+	uint partitions = 1u << args.bits;
 	uint pair = (args.flags & RQL_ROWS_PAIRED) != 0u ? 1u : 0u;
 	bool all = (args.flags & RQL_ROWS_NULL_KEY) == 0u && args.valid == 0ul && pair == 0u;
-	for (uint d = t; d < digits; d += THREADS)
+	for (uint d = t; d < partitions; d += THREADS)
 		counters[d] = 0u;
 	barrier();
 	for (; all && end - first >= ROWS * THREADS; first += ROWS * THREADS)
@@ -54,7 +54,7 @@ void count_rows(uint first, uint end, uint parent)
 		}
 	}
 	barrier();
-	for (uint d = t; d < digits; d += THREADS)
+	for (uint d = t; d < partitions; d += THREADS)
 		if (counters[d] != 0u)
 			atomicAdd(RQL_U32(args.counts, (parent << args.bits) + d), counters[d]);
 	barrier();

@@ -16,57 +16,57 @@ layout(constant_id = 2) const uint WORDS = 4096u; // of counters
 #define FULL 0x8000u
 shared uint counters[WORDS];
 
-void count_key(KEY key, uint first_digit)
+void count_key(KEY key, uint first_partition)
 {
-	uint own = digit_of(key) - first_digit;
+	uint own = partition_of(key) - first_partition;
 	if (args.parent_count == 1u || own < 2u * WORDS)
 		atomicAdd(counters[own >> 1u], 1u + (own & 1u) * 0xffffu);
 }
 
-void count_row(uint row, KEY key, uint first_digit)
+void count_row(uint row, KEY key, uint first_partition)
 {
 	if ((args.flags & RQL_ROWS_NULL_KEY) != 0u && key == KEY(args.null_key) || !rql_valid_bit(args.valid, row))
 		return;
-	count_key(key, first_digit);
+	count_key(key, first_partition);
 }
 
 // The most frequent case has code of its own, since the number of instructions bounds this kernel: all rows take part.
-void count_all(uint64_t keys_at, uint first_digit)
+void count_all(uint64_t keys_at, uint first_partition)
 {
 	KEY keys[ROWS];
 	load_all(keys_at, keys);
 	[[unroll]] for (uint r = 0u; r < ROWS; r++)
-		count_key(keys[r], first_digit);
+		count_key(keys[r], first_partition);
 }
 
 // At most FULL rows, for which counters below FULL have room. Ends with a barrier.
-void count_rows(uint first, uint end, uint first_digit)
+void count_rows(uint first, uint end, uint first_partition)
 {
 	uint row = first;
 	bool all = (args.flags & RQL_ROWS_NULL_KEY) == 0u && args.valid == 0ul;
 	for (; all && end - row >= ROWS * THREADS; row += ROWS * THREADS)
-		count_all(args.keys_in + uint64_t(row) * KEY_BYTES, first_digit);
+		count_all(args.keys_in + uint64_t(row) * KEY_BYTES, first_partition);
 	for (row += rql_thread(); row < end; row += THREADS)
-		count_row(row, RQL_KEY(args.keys_in, row), first_digit);
+		count_row(row, RQL_KEY(args.keys_in, row), first_partition);
 	barrier();
 }
 
-void add_up(uint digit, uint count)
+void add_up(uint partition_id, uint count)
 {
 	if (count != 0u)
-		atomicAdd(RQL_U32(args.counts, digit), count);
+		atomicAdd(RQL_U32(args.counts, partition_id), count);
 }
 
 // FULL of each counter that has so much goes to memory: few have. Each thread looks after its own words.
-void take_full(uint first_digit)
+void take_full(uint first_partition)
 {
 	for (uint w = rql_thread(); w < WORDS; w += THREADS) {
 		uint full = counters[w] & (FULL << 16u | FULL);
 		if (full == 0u)
 			continue;
 		counters[w] -= full;
-		add_up(first_digit + 2u * w, full & FULL);
-		add_up(first_digit + 2u * w + 1u, full >> 16u);
+		add_up(first_partition + 2u * w, full & FULL);
+		add_up(first_partition + 2u * w + 1u, full >> 16u);
 	}
 	barrier();
 }
@@ -74,7 +74,7 @@ void take_full(uint first_digit)
 void main()
 {
 	uint64_t group = rql_group();
-	uint first_digit = uint(group % args.parent_count) * 2u * WORDS;
+	uint first_partition = uint(group % args.parent_count) * 2u * WORDS;
 	uint rows = rql_rows(args.found, args.count);
 	group /= args.parent_count;
 	if (group * args.chunk >= rows)
@@ -86,10 +86,10 @@ void main()
 	barrier();
 	while (first < end) {
 		uint stop = end - first < FULL ? end : first + FULL;
-		count_rows(first, stop, first_digit);
-		take_full(first_digit);
+		count_rows(first, stop, first_partition);
+		take_full(first_partition);
 		first = stop;
 	}
 	for (uint own = rql_thread(); own < 2u * WORDS; own += THREADS)
-		add_up(first_digit + own, counters[own >> 1u] >> (own & 1u) * 16u & 0xffffu);
+		add_up(first_partition + own, counters[own >> 1u] >> (own & 1u) * 16u & 0xffffu);
 }

@@ -1,7 +1,7 @@
 #version 460
 // Radix partition, last part of a pass: each workgroup ranks a tile's rows by their partition in shared memory, takes the
 // partitions' next places by one atomic each, brings keys and columns into the order of the ranks, and writes them as
-// runs. Rows that are not there or are left out get a digit of their own behind all others, so that no step but the last
+// runs. Rows that are not there or are left out get a partition of their own behind all others, so that no step but the last
 // looks at them. Rows of a partition come in no particular order. Floor: reads and writes every key and column once.
 // What costs most is that a run begins and ends within a sector of memory. So keys of 32 bits go with the first column as
 // pairs, where that is asked for: half the runs, twice as long. (Several tiles to a workgroup, of which the next one's keys
@@ -12,15 +12,15 @@
 #include "primitive/relation/relation_kernels.h"
 #include "primitive/relation/shaders/relation.glsl"
 layout(push_constant, scalar) uniform rql_push { rql_partition_args args; };
-layout(constant_id = 2) const uint DIGITS = 256u; // a power of two, at least the partitions
+layout(constant_id = 2) const uint PARTITIONS = 256u; // a power of two, at least the partitions
 #define ITEMS RQL_PARTITION_ITEMS
 #define TILE (ITEMS * THREADS)
 layout(constant_id = 3) const uint STAGE = 4096u; // ITEMS times the workgroup's size
 layout(constant_id = 4) const uint SHAPE = 3u;    // RQL_PARTITION_...: code for what is not there would take registers
 #include "primitive/relation/shaders/partition.glsl"
 shared uint stage[STAGE];
-shared uint counters[DIGITS + 1u]; // of the tile, then where each partition begins in it
-shared uint moves[DIGITS];    // from a place in the tile to one in the output, modulo 2^32
+shared uint counters[PARTITIONS + 1u]; // of the tile, then where each partition begins in it
+shared uint moves[PARTITIONS];    // from a place in the tile to one in the output, modulo 2^32
 #if PAIRED
 #define FIRST_COLUMN 1u // the one before goes with the keys
 #else
@@ -61,20 +61,20 @@ uint kept_rows(uint base, uint end, in KEY keys[ITEMS])
 	return kept;
 }
 
-// Digits' counts to their first places in the tile and in the output; returns the number of rows kept.
-uint place_digits(uint parent)
+// Partitions' counts to their first places in the tile and in the output; returns the number of rows kept.
+uint place_partitions(uint parent)
 {
 	uint t = rql_thread();
-	uint digits = 1u << args.bits;
-	uint each = (digits + THREADS - 1u) / THREADS;
+	uint partitions = 1u << args.bits;
+	uint each = (partitions + THREADS - 1u) / THREADS;
 	uint sum = 0u;
 	for (uint k = 0u; k < each; k++)
-		sum += t * each + k < digits ? counters[t * each + k] : 0u;
+		sum += t * each + k < partitions ? counters[t * each + k] : 0u;
 	uint total;
 	uint before = rql_before(sum, total);
 	for (uint k = 0u; k < each; k++) {
 		uint d = t * each + k;
-		if (d >= digits)
+		if (d >= partitions)
 			break;
 		uint own = counters[d];
 		counters[d] = before;
@@ -86,7 +86,7 @@ uint place_digits(uint parent)
 		before += own;
 	}
 	if (t == 0u)
-		counters[digits] = total;
+		counters[partitions] = total;
 	barrier();
 	return total;
 }
@@ -104,7 +104,7 @@ void move_keys(in KEY keys[ITEMS], in uint at[ITEMS], uint total, out uint to[IT
 		to[j] = 0u;
 		if (i < total) {
 			uint key = stage[i];
-			to[j] = i + moves[digit_of(key)];
+			to[j] = i + moves[partition_of(key)];
 			RQL_U32(args.keys_out, to[j]) = key;
 		}
 	}
@@ -127,7 +127,7 @@ void move_keys(in KEY keys[ITEMS], in uint at[ITEMS], uint total, out uint to[IT
 			to[k] = 0u;
 			if (first + own < total) {
 				uint64_t key = packUint2x32(uvec2(stage[own * 2u], stage[own * 2u + 1u]));
-				to[k] = first + own + moves[digit_of(key)];
+				to[k] = first + own + moves[partition_of(key)];
 				RQL_U64(args.keys_out, to[k]) = key;
 			}
 		}
@@ -206,12 +206,12 @@ void move_wide(uint64_t from, uint64_t out_at, uint base, in uint at[ITEMS], in 
 void write_undo(uint64_t words, in uint at[ITEMS])
 {
 	uint t = rql_thread();
-	uint digits = 1u << args.bits;
-	for (uint d = t; d <= digits; d += THREADS) {
+	uint partitions = 1u << args.bits;
+	for (uint d = t; d <= partitions; d += THREADS) {
 		RQL_U32(words, d * 2u) = counters[d];
-		RQL_U32(words, d * 2u + 1u) = d < digits ? moves[d] : 0u;
+		RQL_U32(words, d * 2u + 1u) = d < partitions ? moves[d] : 0u;
 	}
-	words += uint64_t(digits + 1u) * 8ul;
+	words += uint64_t(partitions + 1u) * 8ul;
 	[[unroll]] for (uint j = 0u; j < ITEMS; j += 2u)
 		RQL_U32(words, j / 2u * THREADS + t) = at[j] | at[j + 1u] << 16u;
 }
@@ -220,7 +220,7 @@ void move_rows(uint base, uint end, uint parent)
 {
 	uint t = rql_thread();
 	KEY keys[ITEMS];
-	uint at[ITEMS]; // digit << 16 | rank, then the place in the tile's order
+	uint at[ITEMS]; // partition << 16 | rank, then the place in the tile's order
 	uint to[ITEMS];
 	uint values[ITEMS]; // of the next column
 	for (uint d = t; d <= 1u << args.bits; d += THREADS)
@@ -232,11 +232,11 @@ void move_rows(uint base, uint end, uint parent)
 	barrier();
 	uint kept = kept_rows(base, end, keys);
 	[[unroll]] for (uint j = 0u; j < ITEMS; j++) {
-		uint digit = (kept >> j & 1u) != 0u ? digit_of(keys[j]) : 1u << args.bits;
-		at[j] = digit << 16u | atomicAdd(counters[digit], 1u);
+		uint partition_id = (kept >> j & 1u) != 0u ? partition_of(keys[j]) : 1u << args.bits;
+		at[j] = partition_id << 16u | atomicAdd(counters[partition_id], 1u);
 	}
 	barrier();
-	uint total = place_digits(parent);
+	uint total = place_partitions(parent);
 	[[unroll]] for (uint j = 0u; j < ITEMS; j++)
 		at[j] = counters[at[j] >> 16u] + (at[j] & 0xffffu);
 	if (args.undo != 0ul)

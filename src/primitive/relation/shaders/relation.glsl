@@ -65,7 +65,7 @@ uint rql_rows(uint64_t found, uint64_t bound)
 }
 
 // The last i in [0, count) with starts[i] <= row.
-uint rql_part_of(uint64_t starts, uint count, uint row)
+uint rql_partition_of(uint64_t starts, uint count, uint row)
 {
 	uint low = 0u;
 	while (count > 1u) {

@@ -1,7 +1,7 @@
 #version 460
-// The way back from partitions: a workgroup takes a tile's words, which lie in runs of its digits, into shared memory
+// The way back from partitions: a workgroup takes a tile's words, which lie in runs of its partitions, into shared memory
 // and writes them in the order that the tile's rows had. partition_scatter.comp left what it needs (RQL_UNDO_WORDS).
-// A subgroup reads neighbouring places of the tile, so that it goes through the digits in order.
+// A subgroup reads neighbouring places of the tile, so that it goes through the partitions in order.
 // Floor: reads every word and 2 bytes of each row, writes every word. WORD_BITS: 32 or 64.
 #extension GL_GOOGLE_include_directive : require
 #include "device/kernel.glsl"
@@ -9,15 +9,15 @@
 #include "primitive/relation/relation_kernels.h"
 #include "primitive/relation/shaders/relation.glsl"
 layout(push_constant, scalar) uniform rql_push { rql_unpartition_args args; };
-layout(constant_id = 2) const uint DIGITS = 256u; // a power of two, at least the partitions
+layout(constant_id = 2) const uint PARTITIONS = 256u; // a power of two, at least the partitions
 layout(constant_id = 3) const uint STAGE = 4096u; // ITEMS times the workgroup's size
 #define ITEMS RQL_PARTITION_ITEMS
 #define TILE (ITEMS * THREADS)
 shared uint stage[STAGE];
-shared uint starts[DIGITS + 1u];
-shared uint moves[DIGITS + 1u];
+shared uint starts[PARTITIONS + 1u];
+shared uint moves[PARTITIONS + 1u];
 
-void read_digits(uint64_t words)
+void read_partitions(uint64_t words)
 {
 	for (uint d = rql_thread(); d <= 1u << args.bits; d += THREADS) {
 		starts[d] = RQL_U32(words, d * 2u);
@@ -26,13 +26,13 @@ void read_digits(uint64_t words)
 	barrier();
 }
 
-// The last digit that begins at `place` or before.
-uint digit_at(uint place)
+// The last partition that begins at `place` or before.
+uint partition_at(uint place)
 {
-	uint digit = 0u;
+	uint partition_id = 0u;
 	for (uint step = 1u << args.bits >> 1u; step != 0u; step >>= 1u)
-		digit += starts[digit + step] <= place ? step : 0u;
-	return digit;
+		partition_id += starts[partition_id + step] <= place ? step : 0u;
+	return partition_id;
 }
 
 #if WORD_BITS == 64
@@ -46,13 +46,13 @@ uint digit_at(uint place)
 // Of the tile's places first + j * lanes + lane.
 void read_words(uint first, uint total, out WORD words[ITEMS])
 {
-	uint digit = digit_at(first);
+	uint partition_id = partition_at(first);
 	uint last = (1u << args.bits) - 1u;
 	[[unroll]] for (uint j = 0u; j < ITEMS; j++) {
 		uint place = first + j * gl_SubgroupSize;
-		while (digit < last && starts[digit + 1u] <= place)
-			digit++;
-		words[j] = place < total ? WORD_IN(place + moves[digit]) : WORD(0);
+		while (partition_id < last && starts[partition_id + 1u] <= place)
+			partition_id++;
+		words[j] = place < total ? WORD_IN(place + moves[partition_id]) : WORD(0);
 	}
 }
 
@@ -85,7 +85,7 @@ void main()
 	uint pairs[ITEMS / 2u];
 	[[unroll]] for (uint j = 0u; j < ITEMS / 2u; j++)
 		pairs[j] = RQL_U32(ranks, j * THREADS + t);
-	read_digits(undo);
+	read_partitions(undo);
 	uint total = starts[1u << args.bits];
 	uint first = gl_SubgroupID * gl_SubgroupSize * ITEMS + gl_SubgroupInvocationID;
 	WORD words[ITEMS];

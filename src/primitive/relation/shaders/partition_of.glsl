@@ -15,7 +15,7 @@ HASHED hashed_of(KEY key)
 #endif
 }
 
-uint digit_of(KEY key)
+uint partition_of(KEY key)
 {
 	uint last = (1u << args.bits) - 1u;
 	bool raw = (args.flags & RQL_ROWS_RAW) != 0u;
