@@ -77,6 +77,11 @@ uint64_t rql_sort_temp_bytes(const struct rql_sort *sort)
 	return plan_of(sort).bytes;
 }
 
+uint64_t rql_sort_groups(const struct rql_sort *sort)
+{
+	return plan_of(sort).groups;
+}
+
 static bool same(const struct rql_span *a, const struct rql_span *b)
 {
 	return a->buffer == b->buffer && a->offset == b->offset;
@@ -116,6 +121,16 @@ struct sort_move {
 	uint32_t shift, bits, stride;
 };
 
+static void record_groups(struct rql_commands *c, const struct rql_sort *sort, const struct sort_plan *plan, const char *pass,
+                          const struct rql_pipeline *pipeline, const struct rql_sort_args *args, const struct rql_uses *uses)
+{
+	if (sort->groups.buffer)
+		rql_record_dispatch_indirect(c, pass, pipeline, args, sort->groups.buffer, sort->groups.offset, uses->use,
+		                             uses->count);
+	else
+		rql_record_dispatch(c, pass, pipeline, args, plan->groups, uses->use, uses->count);
+}
+
 static rql_status record_digit(struct rql_commands *c, const struct rql_sort *sort, const struct sort_plan *plan,
                                const struct sort_move *move, struct rql_error *err)
 {
@@ -146,19 +161,17 @@ static rql_status record_digit(struct rql_commands *c, const struct rql_sort *so
 		.wide = plan->wide,
 		.stride = move->stride,
 	};
-	struct rql_use uses[5] = {{sort->temp.buffer, RQL_WRITE}, {move->keys_in.buffer, RQL_READ}};
-	rql_record_dispatch(c, "sort.count", count, &args, plan->groups, uses, 2);
+	struct rql_uses uses = {.count = 0};
+	rql_uses_add(&uses, &sort->temp, RQL_READ_WRITE);
+	rql_uses_add(&uses, &move->keys_in, RQL_READ);
+	rql_uses_add(&uses, &sort->groups, RQL_READ);
+	record_groups(c, sort, plan, "sort.count", count, &args, &uses);
 	RQL_TRY(rql_record_prefix_sum(c, &prefix, err));
 	args.histogram = rql_span_address(&prefix.out);
-	uint32_t use_count = 0;
-	uses[use_count++] = (struct rql_use){sort->temp.buffer, RQL_READ_WRITE};
-	uses[use_count++] = (struct rql_use){move->keys_in.buffer, RQL_READ};
-	uses[use_count++] = (struct rql_use){move->keys_out.buffer, RQL_WRITE};
-	if (move->values_in.buffer)
-		uses[use_count++] = (struct rql_use){move->values_in.buffer, RQL_READ};
-	if (move->values_out.buffer)
-		uses[use_count++] = (struct rql_use){move->values_out.buffer, RQL_WRITE};
-	rql_record_dispatch(c, "sort.scatter", scatter, &args, plan->groups, uses, use_count);
+	rql_uses_add(&uses, &move->keys_out, RQL_WRITE);
+	rql_uses_add(&uses, &move->values_in, RQL_READ);
+	rql_uses_add(&uses, &move->values_out, RQL_WRITE);
+	record_groups(c, sort, plan, "sort.scatter", scatter, &args, &uses);
 	return RQL_OK;
 }
 

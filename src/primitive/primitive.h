@@ -123,9 +123,13 @@ struct rql_sort {
 	struct rql_span keys_in, values_in, keys_out, values_out;
 	struct rql_span temp;
 	/* values_out left out, keys and values of 32 bits: keys_out gets pairs of 8 bytes, a key and its value. Not in place. */
+	/* uint32_t[3] of an indirect dispatch on the device: rql_sort_groups workgroups, or none: nothing is sorted then, and
+	 * `temp` alone is written. Not in place. May be left out. */
+	struct rql_span groups;
 };
 /* Depends on the device, which is that of keys_in's buffer. */
 uint64_t rql_sort_temp_bytes(const struct rql_sort *sort);
+uint64_t rql_sort_groups(const struct rql_sort *sort);
 rql_status rql_record_sort(struct rql_commands *c, const struct rql_sort *sort, struct rql_error *err) RQL_MUST_CHECK;
 
 /* ---- the n-th greatest key ---- */

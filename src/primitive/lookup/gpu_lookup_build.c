@@ -1,27 +1,9 @@
 /* Maps on a GPU whose keys are sorted: keys with their row numbers, a directory over them, prefix sums of a value. */
 #include "primitive/lookup/lookup_internal.h"
 
-#include "shaders/primitive/lookup_directory_32.comp.h"
-#include "shaders/primitive/lookup_directory_64.comp.h"
 #include "shaders/primitive/lookup_values.comp.h"
 
-static const struct rql_kernel directory_kernels[2] = {RQL_LOOKUP_KERNEL(lookup_directory_32, rql_lookup_args),
-                                                       RQL_LOOKUP_KERNEL(lookup_directory_64, rql_lookup_args)};
 static const struct rql_kernel values_kernel = RQL_LOOKUP_KERNEL(lookup_values, rql_lookup_values_args);
-
-static struct rql_sort sort_of(const struct rql_lookup_build *build)
-{
-	return (struct rql_sort){
-		.key_bits = build->map.key_bits,
-		.value_bits = 32,
-		.high_bit = build->map.key_bits,
-		.count = build->map.count,
-		.keys_in = build->keys,
-		.keys_out = build->map.keys,
-		.values_out = build->map.rows,
-		.temp = build->temp,
-	};
-}
 
 static struct rql_prefix_sum prefix_of(const struct rql_lookup_build *build)
 {
@@ -39,9 +21,8 @@ uint64_t rql_lookup_build_temp_bytes(const struct rql_lookup_build *build)
 {
 	if (!rql_lookup_ordered(&build->map))
 		return rql_lookup_table_temp_bytes(build);
-	struct rql_sort sort = sort_of(build);
 	struct rql_prefix_sum prefix = prefix_of(build);
-	uint64_t bytes = rql_sort_temp_bytes(&sort);
+	uint64_t bytes = rql_lookup_sort_temp_bytes(build);
 	uint64_t sums = build->map.sums.buffer ? rql_prefix_temp_bytes(&prefix) : 0;
 	return bytes > sums ? bytes : sums;
 }
@@ -84,16 +65,6 @@ static rql_status record_sums(struct rql_commands *c, const struct rql_lookup_bu
 	return rql_record_prefix_sum(c, &prefix, err);
 }
 
-static rql_status record_directory(struct rql_commands *c, const struct rql_lookup_map *map, struct rql_error *err)
-{
-	struct rql_lookup_args args = rql_lookup_args_of(map);
-	struct rql_uses uses = {.count = 0};
-	rql_uses_add(&uses, &map->keys, RQL_READ);
-	rql_uses_add(&uses, &map->starts, RQL_WRITE);
-	return rql_lookup_record(c, "lookup.directory", rql_lookup_device(map), &directory_kernels[map->key_bits == 64],
-	                         &args, map->count + 1, &uses, err);
-}
-
 rql_status rql_record_lookup_build(struct rql_commands *c, const struct rql_lookup_build *build,
                                    struct rql_error *err)
 {
@@ -101,10 +72,8 @@ rql_status rql_record_lookup_build(struct rql_commands *c, const struct rql_look
 	RQL_TRY(check_build(build, err));
 	if (!rql_lookup_ordered(map))
 		return rql_record_lookup_table(c, build, err);
-	if (map->count) {
-		struct rql_sort sort = sort_of(build);
-		RQL_TRY(rql_record_sort(c, &sort, err));
-	}
-	RQL_TRY(map->form == RQL_LOOKUP_BTREE ? rql_record_lookup_levels(c, map, err) : record_directory(c, map, err));
+	RQL_TRY(rql_record_lookup_sort(c, build, err));
+	if (map->form == RQL_LOOKUP_BTREE)
+		RQL_TRY(rql_record_lookup_levels(c, map, err));
 	return map->sums.buffer ? record_sums(c, build, err) : RQL_OK;
 }

@@ -56,17 +56,25 @@ struct table_plan {
 	uint64_t keys, rows, starts, partition_temp, bytes; /* offsets in temp */
 };
 
+/* Keys of 32 bits and their rows go together. */
+static bool is_paired(const struct rql_lookup_map *map)
+{
+	return map->key_bits == 32 && map->count <= RQL_PAIRED_ROWS;
+}
+
 static struct rql_partition partition_of(const struct rql_lookup_build *build, const struct table_plan *plan)
 {
 	const struct rql_lookup_map *map = &build->map;
+	const bool paired = is_paired(map);
 	struct rql_partition p = {
 		.key_bits = map->key_bits,
 		.bits = map->part_bits,
+		.paired = paired,
 		.count = map->count,
 		.keys = build->keys,
 		.keys_out = rql_span_at(&build->temp, plan->keys),
 		.column_count = 1,
-		.columns = {{.bits = 32, .out = rql_span_at(&build->temp, plan->rows)}},
+		.columns = {{.bits = 32, .out = paired ? (struct rql_span){0} : rql_span_at(&build->temp, plan->rows)}},
 		.starts = rql_span_at(&build->temp, plan->starts),
 		.temp = rql_span_at(&build->temp, plan->partition_temp),
 	};
@@ -86,8 +94,8 @@ static struct table_plan plan_of(const struct rql_lookup_build *build)
 	if (!bits || !map->count)
 		return plan;
 	plan.partitioned = true;
-	plan.keys = rql_temp_take(&at, map->count * map->key_bits / 8);
-	plan.rows = rql_temp_take(&at, map->count * 4);
+	plan.keys = rql_temp_take(&at, map->count * 8); /* or keys of 32 bits and their rows */
+	plan.rows = is_paired(map) ? plan.keys + 4 : rql_temp_take(&at, map->count * 4);
 	plan.starts = rql_temp_take(&at, ((UINT64_C(1) << bits) + 1) * 4);
 	plan.partition_temp = at;
 	struct rql_partition p = partition_of(build, &plan);
@@ -143,7 +151,7 @@ rql_status rql_record_lookup_table(struct rql_commands *c, const struct rql_look
 	RQL_TRY(record_empty(c, map));
 	struct rql_lookup_table_args args = {
 		.keys = rql_span_address(plan.partitioned ? &p.keys_out : &build->keys),
-		.rows = plan.partitioned ? rql_span_address(&p.columns[0].out) : 0,
+		.rows = plan.partitioned ? rql_span_address(&build->temp) + plan.rows : 0,
 		.starts = plan.partitioned ? rql_span_address(&p.starts) : 0,
 		.slots = rql_span_address(&map->slots),
 		.counts = rql_span_address(&map->counts),
@@ -151,6 +159,7 @@ rql_status rql_record_lookup_table(struct rql_commands *c, const struct rql_look
 		.low = map->low,
 		.high = map->high,
 		.count = (uint32_t)map->count,
+		.stride = plan.partitioned && is_paired(map),
 	};
 	rql_uses_add(&uses, &build->keys, RQL_READ);
 	rql_uses_add(&uses, &build->temp, RQL_READ);

@@ -55,11 +55,12 @@ rql_status rql_record_lookup_order(struct rql_commands *c, const struct rql_look
 {
 	struct rql_device *device = rql_lookup_device(&lookup->map);
 	uint32_t constants[] = {tiles->threads, rql_relation_subgroups(device, tiles->threads), partitions_of(tiles->bits),
-	                        tiles->rows, lookup->ends.buffer != NULL, RQL_LOOKUP_PLACES(tiles->rows, tiles->bits)};
+	                        tiles->rows, lookup->ends.buffer != NULL, RQL_LOOKUP_PLACES(tiles->rows, tiles->bits), 0};
 	struct rql_partition order = {.bits = tiles->bits, .shift = 0};
 	struct rql_uses uses = {.count = 0};
 	const struct rql_pipeline *pipeline;
 	rql_lookup_order_by(&lookup->map, &order);
+	constants[6] = order.by_range;
 	const struct rql_lookup_order_args args = {
 		.keys_in = rql_span_address(&lookup->points),
 		.keys_out = rql_span_address(points),
@@ -70,7 +71,6 @@ rql_status rql_record_lookup_order(struct rql_commands *c, const struct rql_look
 		.found = rql_span_address(&lookup->found),
 		.count = lookup->count,
 		.base = order.base,
-		.flags = order.by_range ? RQL_ROWS_BY_RANGE : 0,
 		.shift = order.by_range ? order.shift : 32 - tiles->bits,
 		.bits = tiles->bits,
 	};
@@ -78,7 +78,7 @@ rql_status rql_record_lookup_order(struct rql_commands *c, const struct rql_look
 	rql_uses_add(&uses, &lookup->ends, RQL_READ);
 	rql_uses_add(&uses, &lookup->found, RQL_READ);
 	rql_uses_add(&uses, &tiles->runs, RQL_WRITE); /* all in one buffer, the temporary one */
-	RQL_TRY(rql_pipeline_get(device, &order_kernels[lookup->map.key_bits == 64], constants, 6, &pipeline, err));
+	RQL_TRY(rql_pipeline_get(device, &order_kernels[lookup->map.key_bits == 64], constants, 7, &pipeline, err));
 	rql_record_dispatch(c, "lookup.order", pipeline, &args, tiles->count, uses.use, uses.count);
 	return RQL_OK;
 }

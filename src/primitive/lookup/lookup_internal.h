@@ -84,6 +84,11 @@ struct rql_lookup_tree {
 };
 struct rql_lookup_tree rql_lookup_tree_of(const struct rql_lookup_map *map);
 
+/* gpu_lookup_sort.c: keys and rows of an ordered map, and the directory of a sorted one. */
+uint64_t rql_lookup_sort_temp_bytes(const struct rql_lookup_build *build);
+rql_status rql_record_lookup_sort(struct rql_commands *c, const struct rql_lookup_build *build,
+                                  struct rql_error *err) RQL_MUST_CHECK;
+
 /* gpu_lookup_table.c: hashed and direct maps. */
 uint64_t rql_lookup_table_temp_bytes(const struct rql_lookup_build *build);
 rql_status rql_record_lookup_table(struct rql_commands *c, const struct rql_lookup_build *build,

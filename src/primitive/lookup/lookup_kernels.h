@@ -53,6 +53,32 @@ struct rql_lookup_args {
 };
 RQL_KERNEL_STRUCT_SIZE(rql_lookup_args, 128);
 
+/* lookup_sort.comp: a workgroup for each of 2^bits partitions of keys by ranges. It has 2^entries_log2 entries of the directory, which
+ * `base`, `shift` and `last` describe as above. keys_in: of 32 bits with the row above each. */
+#define RQL_LOOKUP_SORT_HELD 5u     /* rows of a thread at most */
+#define RQL_LOOKUP_SORT_ENTRIES 12u /* log2, at most */
+#define RQL_LOOKUP_SORT_WORDS(entries_log2) ((1u << (entries_log2)) / 2u + 1u)
+struct rql_lookup_sort_args {
+	uint64_t keys_in, rows_in, starts_in;
+	uint64_t keys, rows, starts; /* of the map; starts: 0: it has no directory */
+	uint64_t base;
+	uint32_t count, shift, last, stride; /* as above */
+	uint32_t bits, entries_log2;
+};
+RQL_KERNEL_STRUCT_SIZE(rql_lookup_sort_args, 80);
+
+/* lookup_sort_choose.comp. groups_out: uint32_t[RQL_LOOKUP_CHOICES][3], of indirect dispatches. */
+#define RQL_LOOKUP_CHOICE_RANGES 0u
+#define RQL_LOOKUP_CHOICE_SORT 1u
+#define RQL_LOOKUP_CHOICE_DIRECTORY 2u
+#define RQL_LOOKUP_CHOICES 3u
+struct rql_lookup_sort_choose_args {
+	uint64_t starts, groups_out; /* starts: uint32_t[2^bits + 1] */
+	uint32_t bits, slots;        /* slots: rows that fit a workgroup */
+	uint32_t sort_groups, directory_groups;
+};
+RQL_KERNEL_STRUCT_SIZE(rql_lookup_sort_choose_args, 32);
+
 /* lookup_points.comp: points in a hashed or direct map. Hashed: the partition is the top part_bits bits of the hash, its group
  * of slots in it the next bits' share of its groups. Slots of 32-bit keys: row << 32 | key; of 64-bit keys: the
  * key, then the row; direct: a row. Row RQL_LOOKUP_EMPTY: nobody's. The key of all ones marks slots that are not claimed
@@ -84,7 +110,7 @@ struct rql_lookup_table_args {
 	uint64_t low, high;
 	uint32_t count, part_bits, part_slots;
 	uint32_t piece; /* rows */
-	uint32_t merge, unused;
+	uint32_t merge, stride; /* stride: log2 of the words from one key, or row, to the next */
 };
 RQL_KERNEL_STRUCT_SIZE(rql_lookup_table_args, 88);
 

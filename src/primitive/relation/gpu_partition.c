@@ -147,10 +147,10 @@ static rql_status check(const struct rql_partition *p, struct rql_error *err)
 	const struct rql_relation_tuning *t = &p->tuning;
 	if ((p->key_bits != 32 && p->key_bits != 64) || !p->bits || p->bits > 2 * RQL_PARTITION_PASS_BITS ||
 	    p->count > RQL_RELATION_ROWS ||
-	    (p->paired && (p->key_bits != 32 || !p->column_count || p->columns[0].bits != 32 || p->undo.buffer || p->by_range ||
+	    (p->paired && (p->key_bits != 32 || !p->column_count || p->columns[0].bits != 32 || p->undo.buffer ||
 	                   p->count > RQL_PAIRED_ROWS)) ||
 	    (t->partition_threads & (t->partition_threads - 1)) || !p->keys.buffer || p->shift > 63 ||
-	    ((p->by_range || p->undo.buffer) && p->bits > RQL_PARTITION_PASS_BITS))
+	    (p->undo.buffer && p->bits > RQL_PARTITION_PASS_BITS))
 		return rql_error_set(err, RQL_ERROR_INTERNAL, "a partition of %llu keys of %u bits by %u bits cannot be asked for",
 		                     (unsigned long long)p->count, p->key_bits, p->bits);
 	RQL_TRY(rql_span_check(&p->keys, p->count, p->key_bits / 8, "keys of a partition", err));
@@ -216,11 +216,11 @@ static struct rql_partition_args args_of(const struct rql_partition *p, const st
 		.counts = rql_span_address(&p->temp) + plan->counts[pass],
 		.starts = rql_span_address(&starts),
 		.count = p->count,
-		.flags = (p->random_keys ? RQL_ROWS_RAW : 0) | (p->by_range ? RQL_ROWS_BY_RANGE : 0) |
-		         (p->paired && pass ? RQL_ROWS_PAIRED : 0),
+		.flags = (p->random_keys ? RQL_ROWS_RAW : 0) | (p->paired && pass ? RQL_ROWS_PAIRED : 0),
 		.base = p->base,
 		.undo = rql_span_address(&p->undo),
-		.shift = p->by_range ? p->shift : 32 - plan->bits[0] - (pass ? plan->bits[1] : 0),
+		.shift = p->by_range ? p->shift | (pass ? plan->bits[0] << 16 : plan->bits[1] << 8)
+		                     : 32 - plan->bits[0] - (pass ? plan->bits[1] : 0),
 		.bits = plan->bits[pass],
 		.parent_count = 1,
 		.column_count = p->column_count,
@@ -242,7 +242,7 @@ static struct rql_partition_args args_of(const struct rql_partition *p, const st
 
 static uint32_t shape_of(const struct rql_partition *p, uint32_t pass)
 {
-	uint32_t shape = p->paired && pass ? RQL_PARTITION_PAIRS_IN : 0;
+	uint32_t shape = (p->paired && pass ? RQL_PARTITION_PAIRS_IN : 0) | (p->by_range ? RQL_PARTITION_RANGES : 0);
 	for (uint32_t i = p->paired; i < p->column_count; i++)
 		shape |= p->columns[i].bits == 64 ? RQL_PARTITION_WIDE : RQL_PARTITION_NARROW;
 	return shape;
@@ -275,9 +275,9 @@ static rql_status record_count(struct rql_commands *c, const struct rql_partitio
 	const struct partition_move move = move_of(p, plan, pass);
 	const struct rql_partition_args args = args_of(p, plan, &move, pass);
 	const enum rql_relation_kernel kernel = p->key_bits == 64 ? RQL_RELATION_PARTITION_COUNT_64 : RQL_RELATION_PARTITION_COUNT_32;
-	uint32_t constants[] = {rql_relation_threads(device, 512), 0};
+	uint32_t constants[] = {rql_relation_threads(device, 512), 0, p->by_range};
 	const struct rql_pipeline *count;
-	RQL_TRY(rql_relation_pipeline(device, kernel, constants, 2, &count, err));
+	RQL_TRY(rql_relation_pipeline(device, kernel, constants, 3, &count, err));
 	return record_counts(c, p, plan, pass, &move, count, &args, rql_div_up(p->count, plan->chunk), err);
 }
 
@@ -290,12 +290,12 @@ static rql_status record_count_both(struct rql_commands *c, const struct rql_par
 	struct rql_partition_args args = args_of(p, plan, &move, 0);
 	const enum rql_relation_kernel kernel =
 		p->key_bits == 64 ? RQL_RELATION_PARTITION_COUNT_BOTH_64 : RQL_RELATION_PARTITION_COUNT_BOTH_32;
-	uint32_t constants[] = {rql_relation_threads(device, BOTH_THREADS), 0, plan->both_words};
+	uint32_t constants[] = {rql_relation_threads(device, BOTH_THREADS), 0, plan->both_words, p->by_range};
 	const struct rql_pipeline *count;
-	RQL_TRY(rql_relation_pipeline(device, kernel, constants, 3, &count, err));
+	RQL_TRY(rql_relation_pipeline(device, kernel, constants, 4, &count, err));
 	args.counts = rql_span_address(&p->temp) + plan->counts[1];
 	args.bits = p->bits;
-	args.shift -= plan->bits[1];
+	args.shift = p->by_range ? p->shift : args.shift - plan->bits[1];
 	args.parent_count = plan->both_groups;
 	args.chunk = plan->both_chunk;
 	return record_counts(c, p, plan, 1, &move, count, &args, rql_div_up(p->count, args.chunk) * plan->both_groups, err);

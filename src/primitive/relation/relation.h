@@ -41,11 +41,11 @@ struct rql_partition {
 	uint32_t key_bits; /* 32 or 64 */
 	uint32_t bits;     /* 1 to 2 * RQL_PARTITION_PASS_BITS */
 	bool random_keys;  /* keys are random bits already: they are not hashed (of 64 bits the halves are combined) */
-	bool by_range;     /* p is (key - base) >> shift, 0 below base, the last one above; in one pass */
+	bool by_range;     /* p is (key - base) >> shift, 0 below base, the last one above */
 	uint64_t base;
 	uint32_t shift;
 	/* keys_out has a word of 64 bits a row: the key, of 32 bits, and above it the first column's value, of 32, which has no
-	 * `out`: runs half as many and twice as long. Not by range, no way back, and of 2^31 rows at most. */
+	 * `out`: runs half as many and twice as long. No way back, and of 2^31 rows at most. */
 	bool paired;
 	bool has_null_key; /* rows with the key null_key are left out */
 	uint64_t null_key;

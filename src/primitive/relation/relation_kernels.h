@@ -40,7 +40,6 @@ RQL_KERNEL_STRUCT_SIZE(rql_exchange_args, 32);
 /* Which rows take part, and how keys are hashed. */
 #define RQL_ROWS_NULL_KEY 1u /* the key null_key is no key */
 #define RQL_ROWS_RAW 2u      /* keys are random bits: they are their own hash */
-#define RQL_ROWS_BY_RANGE 4u /* of a partition: by ranges of keys */
 #define RQL_ROWS_MATCHED 8u  /* of a join: which build rows have a match is noted */
 #define RQL_ROWS_SINGLE 16u  /* of a join: whether a probe row has several is noted */
 #define RQL_ROWS_PAIRED 64u  /* keys of 32 bits lie 8 bytes apart, each before a value of the first column */
@@ -51,9 +50,11 @@ RQL_KERNEL_STRUCT_SIZE(rql_exchange_args, 32);
 #define RQL_PARTITION_NARROW 1u
 #define RQL_PARTITION_WIDE 2u
 #define RQL_PARTITION_PAIRS_IN 4u
+#define RQL_PARTITION_RANGES 8u /* by ranges of keys */
 #define RQL_PARTITION_ITEMS 8u /* rows of a thread: of a tile that has them times its workgroup's size */
 /* partition_count.comp, partition_count_both.comp, partition_scatter.comp: by (hash >> shift) & (2^bits - 1); by a range
- * of keys min((key - base) >> shift, 2^bits - 1), and 0 below base. */
+ * of keys min((key - base) >> (shift & 255), 2^all - 1), and 0 below base, where all are this pass's bits, those of the passes
+ * behind it (shift >> 8 & 255), which are cut off, and those of the passes before (shift >> 16). */
 struct rql_partition_args {
 	uint64_t keys_in, keys_out, columns;
 	uint64_t counts;  /* uint32_t[parents << bits]: rows; of those that scatter: places that are taken, 0 at first */

@@ -14,8 +14,8 @@ void main()
 	uint64_t at = rql_group() * gl_WorkGroupSize.x + gl_LocalInvocationIndex;
 	if (at >= uint64_t(args.count))
 		return;
-	uint64_t key = uint64_t(RQL_KEY(args.keys, at));
-	uint row = args.rows != 0ul ? RQL_U32(args.rows, at) : uint(at);
+	uint64_t key = uint64_t(RQL_KEY(args.keys, uint64_t(at) << args.stride));
+	uint row = args.rows != 0ul ? RQL_U32(args.rows, uint64_t(at) << args.stride) : uint(at);
 	if (key < args.low || key > args.high) {
 		atomicAdd(RQL_U64(args.failed, 0), 1ul);
 		return;

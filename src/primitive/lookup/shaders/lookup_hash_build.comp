@@ -51,8 +51,8 @@ uint claim(KEY key)
 void take_rows(uint first, uint end)
 {
 	for (uint at = first + rql_thread(); at < end; at += THREADS) {
-		uint row = args.rows != 0ul ? RQL_U32(args.rows, at) : at;
-		uint place = claim(RQL_KEY(args.keys, at));
+		uint row = args.rows != 0ul ? RQL_U32(args.rows, uint64_t(at) << args.stride) : at;
+		uint place = claim(RQL_KEY(args.keys, uint64_t(at) << args.stride));
 		if (place > SLOTS) {
 			fail(1u);
 			continue;

@@ -9,6 +9,7 @@
 #include "primitive/relation/shaders/relation.glsl"
 layout(push_constant, scalar) uniform rql_push { rql_lookup_order_args args; };
 #define PAIRED 0
+layout(constant_id = 6) const bool BY_RANGE = false;
 #include "primitive/relation/shaders/partition_of.glsl"
 layout(constant_id = 2) const uint PARTITIONS = 256u; // a power of two, at least the partitions
 layout(constant_id = 3) const uint TILE = 4096u;  // ITEMS times the workgroup's size

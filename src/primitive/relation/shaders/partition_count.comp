@@ -7,6 +7,7 @@
 #include "primitive/relation/relation_kernels.h"
 #include "primitive/relation/shaders/relation.glsl"
 layout(push_constant, scalar) uniform rql_push { rql_partition_args args; };
+layout(constant_id = 2) const bool BY_RANGE = false;
 #include "primitive/relation/shaders/partition.glsl"
 #include "primitive/relation/shaders/partition_keys.glsl"
 #define MOST 1024u

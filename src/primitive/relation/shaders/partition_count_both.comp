@@ -10,6 +10,7 @@
 #include "primitive/relation/shaders/relation.glsl"
 layout(push_constant, scalar) uniform rql_push { rql_partition_args args; };
 layout(constant_id = 2) const uint WORDS = 4096u; // of counters
+layout(constant_id = 3) const bool BY_RANGE = false;
 #define PAIRED 0
 #include "primitive/relation/shaders/partition.glsl"
 #include "primitive/relation/shaders/partition_keys.glsl"

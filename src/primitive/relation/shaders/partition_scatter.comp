@@ -17,6 +17,7 @@ layout(constant_id = 2) const uint PARTITIONS = 256u; // a power of two, at leas
 #define TILE (ITEMS * THREADS)
 layout(constant_id = 3) const uint STAGE = 4096u; // ITEMS times the workgroup's size
 layout(constant_id = 4) const uint SHAPE = 3u;    // RQL_PARTITION_...: code for what is not there would take registers
+#define BY_RANGE ((SHAPE & RQL_PARTITION_RANGES) != 0u)
 #include "primitive/relation/shaders/partition.glsl"
 shared uint stage[STAGE];
 shared uint counters[PARTITIONS + 1u]; // of the tile, then where each partition begins in it
