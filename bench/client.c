@@ -259,6 +259,26 @@ rql_status rql_client_each(rayql_connection *con, const char *sql, double *ms, r
 	return status;
 }
 
+rql_status rql_client_batches(rayql_connection *con, const char *sql, rql_client_batch_fn *fn, void *state,
+                              struct rql_error *err)
+{
+	rayql_result *result = NULL;
+	rayql_error *error = NULL;
+	RQL_TRY(take_error(rayql_query(con, sql, &result, &error), &error, err));
+	rql_status status = RQL_OK;
+	while (status == RQL_OK) {
+		rayql_batch *batch = NULL;
+		error = NULL;
+		status = take_error(rayql_fetch(result, &batch, &error), &error, err);
+		if (status != RQL_OK || !batch)
+			break;
+		status = fn(state, batch, err);
+		rayql_batch_free(batch);
+	}
+	rayql_result_free(result);
+	return status;
+}
+
 /* ---- who answers ---- */
 
 struct names {

@@ -30,6 +30,11 @@ typedef bool rql_client_row_fn(void *state, const rayql_batch *text, uint64_t ro
 rql_status rql_client_each(rayql_connection *con, const char *sql, double *ms, rql_client_begin_fn *begin,
                            rql_client_row_fn *row, void *state, struct rql_error *err);
 
+/* Runs sql and calls fn with each batch as it comes, which it does not keep. */
+typedef rql_status rql_client_batch_fn(void *state, const rayql_batch *batch, struct rql_error *err);
+rql_status rql_client_batches(rayql_connection *con, const char *sql, rql_client_batch_fn *fn, void *state,
+                              struct rql_error *err) RQL_MUST_CHECK;
+
 /* Switches all methods of RayQL on or off. Off: DuckDB answers, and nothing but DuckDB runs. */
 rql_status rql_client_methods(rayql_connection *con, bool on, struct rql_error *err) RQL_MUST_CHECK;
 

@@ -1,5 +1,6 @@
 /* The group-bys of GARUDA's figures 12 and 13 (papers/004, 6.4) on one partition in a device's memory: by hash images,
- * totals by atomics of fragments and by blending, and by compute. Data and checks are those of rayql bench device. */
+ * totals by atomics of fragments and by blending, and by compute. Rows are TPC-H's (garuda_tpch.c), or made here in such
+ * shapes; data and checks are then those of rayql bench device. */
 #include "garuda.h"
 
 #include <stdio.h>
@@ -34,31 +35,10 @@ static const struct shape {
 
 struct group_case {
 	struct rql_relation_case base;
-	const struct shape *shape;
-	struct rql_relation_bench_args data;
+	const struct rql_garuda_group *group;
 	struct rql_raster_group_by raster;
 	struct rql_group_by rival;
-	struct rql_group_reference reference;
-	uint64_t groups;
 };
-
-/* Keys, values and how many groups there are. Further words of a key follow from the first, as an order's date from its
- * number; they lie in memory of their own. */
-static rql_status make_rows(struct rql_relation_bench *b, struct group_case *one, struct rql_error *err)
-{
-	struct rql_raster_group_by *by = &one->raster;
-	RQL_TRY(rql_relation_buffer(b, by->count * 4, &by->columns[0].values.buffer, err));
-	for (uint32_t w = by->key_words; w-- > 0;) { /* the first one at last: its address stays */
-		RQL_TRY(rql_relation_buffer(b, by->count * 4, &by->keys[w].buffer, err));
-		one->data.keys = by->keys[w].buffer->address;
-		one->data.column[0] = by->columns[0].values.buffer->address;
-		RQL_TRY(rql_relation_data(b, RQL_BENCH_MAKE_GROUPS, &one->data, err));
-	}
-	RQL_TRY(rql_group_reference_new(b, &one->data, &one->reference, &one->groups, err));
-	one->base.floor_bytes = (double)by->count * 4 * (by->key_words + one->shape->sum) +
-	                        (double)one->groups * (4 * by->key_words + 8 + 8 * one->shape->sum);
-	return RQL_OK;
-}
 
 /* ---- hash images ---- */
 
@@ -70,14 +50,14 @@ static rql_status make_raster(struct rql_relation_bench *b, struct group_case *o
 	by->totals = totals;
 	by->hashed = 1; /* the most diverse */
 	by->rounds = ROUNDS;
-	by->log2_side = (one->data.log2_range + 3) / 2; /* pixels: 4 to 8 times the groups */
+	by->log2_side = (rql_garuda_log2_up(one->group->groups) + 3) / 2; /* pixels: 4 to 8 times the groups */
 	by->log2_side = by->log2_side < 14 ? by->log2_side : 14;
 	by->key_stride = 1;
-	by->column_count = one->shape->sum;
+	by->column_count = one->group->sum;
 	by->columns[0].bits = 32;
 	by->columns[0].is_signed = by->columns[0].wide_sum = true;
-	by->few_a_group = by->count >> one->data.log2_range <= SAFE_ROWS;
-	by->capacity = one->groups;
+	by->few_a_group = one->group->few_a_group;
+	by->capacity = one->group->groups;
 	RQL_TRY(rql_relation_buffer(b, by->capacity * 4, &by->heads.buffer, err));
 	RQL_TRY(rql_relation_buffer(b, by->capacity * 8, &by->counts.buffer, err));
 	RQL_TRY(rql_relation_buffer(b, by->capacity * 16, &by->columns[0].sum.buffer, err));
@@ -97,14 +77,6 @@ static rql_status record_raster(struct rql_relation_case *base, struct rql_comma
 	return rql_record_raster_group_by(c, &((struct group_case *)base->state)->raster, err);
 }
 
-static rql_status check_against(struct rql_relation_bench *b, struct group_case *one, uint64_t keys, uint64_t counts,
-                                uint64_t sums, uint32_t flags, bool *good, struct rql_error *err)
-{
-	const struct rql_relation_bench_args answer = {
-		.rows = one->groups, .keys_to = keys, .column = {counts, sums}, .flags = flags};
-	return rql_group_reference_check(b, &one->data, &one->reference, 0, &answer, good, err);
-}
-
 static rql_status check_raster(struct rql_relation_bench *b, struct rql_relation_case *base, bool *good,
                                struct rql_error *err)
 {
@@ -117,11 +89,12 @@ static rql_status check_raster(struct rql_relation_bench *b, struct rql_relation
 	RQL_TRY(rql_buffer_download(by->points.buffer, 0, &points, sizeof points, err));
 	if (blends)
 		RQL_TRY(rql_buffer_download(by->inexact.buffer, 0, &inexact, 8, err));
-	*good = groups == one->groups && points.rest == 0 && inexact == 0;
+	const struct rql_relation_bench_args answer = {
+		.rows = groups, .keys_to = by->heads.buffer->address, .flags = RQL_BENCH_HEADS | RQL_BENCH_WIDE_SUMS,
+		.column = {by->counts.buffer->address, one->group->sum ? by->columns[0].sum.buffer->address : 0}};
+	*good = groups == one->group->groups && points.rest == 0 && inexact == 0;
 	if (*good)
-		RQL_TRY(check_against(b, one, by->heads.buffer->address, by->counts.buffer->address,
-		                      one->shape->sum ? by->columns[0].sum.buffer->address : 0, RQL_BENCH_HEADS | RQL_BENCH_WIDE_SUMS, good,
-		                      err));
+		RQL_TRY(one->group->check(b, one->group, &answer, by->key_words, good, err));
 	RQL_TRY(rql_relation_fill(b, by->counts.buffer, 0, by->counts.buffer->bytes, UINT32_MAX, err));
 	return rql_relation_fill(b, by->groups.buffer, 0, 8, UINT32_MAX, err);
 }
@@ -133,7 +106,7 @@ static rql_status report_points(struct rql_relation_bench *b, struct group_case 
 	printf("%-44s points %llu + %llu (%.2f a row), %llu rounds in use, %llu groups\n", one->base.name,
 	       (unsigned long long)drawn.hashed, (unsigned long long)drawn.totals,
 	       (double)(drawn.hashed + drawn.totals) / (double)one->raster.count, (unsigned long long)drawn.rounds,
-	       (unsigned long long)one->groups);
+	       (unsigned long long)one->group->groups);
 	struct rql_strbuf *j = &b->json;
 	rql_strbuf_put(j, ",\n  {");
 	rql_json_count(j, "figure", b->figure);
@@ -142,7 +115,7 @@ static rql_status report_points(struct rql_relation_bench *b, struct group_case 
 	rql_json_count(j, "grouping", drawn.hashed);
 	rql_json_count(j, "totals", drawn.totals);
 	rql_json_count(j, "rounds", drawn.rounds);
-	rql_json_count(j, "groups", one->groups);
+	rql_json_count(j, "groups", one->group->groups);
 	rql_strbuf_put(j, "}");
 	return RQL_OK;
 }
@@ -180,10 +153,12 @@ static rql_status check_rival(struct rql_relation_bench *b, struct rql_relation_
 	const struct rql_group_by *g = &one->rival;
 	uint64_t result[2];
 	RQL_TRY(rql_buffer_download(g->result.buffer, 0, result, 16, err));
-	*good = result[0] == one->groups && result[1] == 0;
+	const struct rql_relation_bench_args answer = {
+		.rows = result[0], .keys_to = g->keys_out.buffer->address,
+		.column = {g->counts.buffer->address, one->group->sum ? g->columns[0].sum.buffer->address : 0}};
+	*good = result[0] == one->group->groups && result[1] == 0;
 	if (*good)
-		RQL_TRY(check_against(b, one, g->keys_out.buffer->address, g->counts.buffer->address,
-		                      one->shape->sum ? g->columns[0].sum.buffer->address : 0, 0, good, err));
+		RQL_TRY(one->group->check(b, one->group, &answer, 1, good, err));
 	RQL_TRY(rql_relation_fill(b, g->counts.buffer, 0, g->counts.buffer->bytes, UINT32_MAX, err));
 	return rql_relation_fill(b, g->result.buffer, 0, 16, UINT32_MAX, err);
 }
@@ -196,11 +171,11 @@ static rql_status measure_rival(struct rql_relation_bench *b, struct group_case 
 	g->key_bits = 32;
 	g->count = one->raster.count;
 	g->keys = one->raster.keys[0];
-	g->capacity = g->guess = one->groups;
+	g->capacity = g->guess = one->group->groups;
 	RQL_TRY(rql_relation_buffer(b, g->capacity * 4, &g->keys_out.buffer, err));
 	RQL_TRY(rql_relation_buffer(b, g->capacity * 8, &g->counts.buffer, err));
 	RQL_TRY(rql_relation_buffer(b, 16, &g->result.buffer, err));
-	if (one->shape->sum) {
+	if (one->group->sum) {
 		g->column_count = 1;
 		g->columns[0] = (struct rql_group_by_column){.bits = 32, .is_signed = true, .values = one->raster.columns[0].values};
 		RQL_TRY(rql_relation_buffer(b, g->capacity * 8, &g->columns[0].sum.buffer, err));
@@ -212,12 +187,62 @@ static rql_status measure_rival(struct rql_relation_bench *b, struct group_case 
 	return rql_relation_measure(b, &one->base, &compute, err);
 }
 
-static rql_status measure(struct rql_relation_bench *b, struct group_case *one, struct rql_error *err)
+static rql_status measure_ways(struct rql_relation_bench *b, struct group_case *one, struct rql_error *err)
 {
-	RQL_TRY(make_rows(b, one, err));
 	RQL_TRY(measure_raster(b, one, RQL_RASTER_ATOMICS, err));
 	RQL_TRY(measure_raster(b, one, RQL_RASTER_BLENDING, err));
 	return measure_rival(b, one, err);
+}
+
+rql_status rql_garuda_group_measure(struct rql_relation_bench *b, const struct rql_garuda_group *group,
+                                    struct rql_error *err)
+{
+	struct group_case one = {.group = group};
+	const uint32_t kept = b->buffer_count;
+	snprintf(one.base.name, sizeof(one.base.name), "%s", group->name);
+	one.base.state = &one;
+	one.base.floor_bytes = (double)group->rows * 4 * (group->key_words + group->sum) +
+	                       (double)group->groups * (4 * group->key_words + 8 + 8 * group->sum);
+	one.raster.count = group->rows;
+	one.raster.key_words = group->key_words;
+	for (uint32_t w = 0; w < group->key_words; w++)
+		one.raster.keys[w] = group->keys[w];
+	one.raster.columns[0].values = group->values;
+	const rql_status status = measure_ways(b, &one, err);
+	rql_relation_drop_to(b, kept);
+	return status;
+}
+
+/* ---- rows that are made ---- */
+
+/* What the check of rows that were made knows. */
+struct made {
+	struct rql_relation_bench_args data;
+	struct rql_group_reference reference;
+};
+
+static rql_status check_made(struct rql_relation_bench *b, const struct rql_garuda_group *group,
+                             const struct rql_relation_bench_args *answer, uint32_t words, bool *good, struct rql_error *err)
+{
+	const struct made *made = group->state;
+	(void)words; /* each is the first one */
+	return rql_group_reference_check(b, &made->data, &made->reference, 0, answer, good, err);
+}
+
+/* Keys, values and how many groups there are. Further words of a key follow from the first, as an order's date from its
+ * number; they lie in memory of their own. */
+static rql_status make_rows(struct rql_relation_bench *b, struct rql_garuda_group *group, struct made *made,
+                            struct rql_error *err)
+{
+	made->data.rows = group->rows;
+	RQL_TRY(rql_relation_buffer(b, group->rows * 4, &group->values.buffer, err));
+	for (uint32_t w = group->key_words; w-- > 0;) { /* the first one at last: its address stays */
+		RQL_TRY(rql_relation_buffer(b, group->rows * 4, &group->keys[w].buffer, err));
+		made->data.keys = group->keys[w].buffer->address;
+		made->data.column[0] = group->values.buffer->address;
+		RQL_TRY(rql_relation_data(b, RQL_BENCH_MAKE_GROUPS, &made->data, err));
+	}
+	return rql_group_reference_new(b, &made->data, &made->reference, &group->groups, err);
 }
 
 rql_status rql_garuda_groups(struct rql_relation_bench *b, struct rql_error *err)
@@ -225,16 +250,17 @@ rql_status rql_garuda_groups(struct rql_relation_bench *b, struct rql_error *err
 	for (size_t i = 0; i < sizeof(shapes) / sizeof(*shapes); i++) {
 		const struct shape *s = &shapes[i];
 		const uint32_t log2_rows = (uint32_t)b->options->log2_rows;
-		struct group_case one = {.shape = s};
+		struct made made = {.reference = {NULL}};
+		struct rql_garuda_group group = {.rows = UINT64_C(1) << log2_rows, .key_words = s->key_words, .sum = s->sum,
+		                                 .check = check_made, .state = &made};
 		if (s->figure != b->figure || !rql_relation_wanted(b, s->name) || s->log2_groups > log2_rows)
 			continue;
-		snprintf(one.base.name, sizeof(one.base.name), "%s", s->name);
-		one.base.state = &one;
-		one.raster.count = UINT64_C(1) << log2_rows;
-		one.raster.key_words = s->key_words;
-		one.data.rows = one.raster.count;
-		one.data.log2_range = s->log2_groups ? s->log2_groups : log2_rows - s->log2_a_group;
-		rql_status status = measure(b, &one, err);
+		snprintf(group.name, sizeof(group.name), "%s", s->name);
+		made.data.log2_range = s->log2_groups ? s->log2_groups : log2_rows - s->log2_a_group;
+		group.few_a_group = group.rows >> made.data.log2_range <= SAFE_ROWS;
+		rql_status status = make_rows(b, &group, &made, err);
+		if (status == RQL_OK)
+			status = rql_garuda_group_measure(b, &group, err);
 		rql_relation_drop(b);
 		RQL_TRY(status);
 	}

@@ -31,9 +31,11 @@ struct reader { /* of a side's rows */
 
 struct host_join {
 	struct rql_relation_bench *bench;
-	uint64_t rows, chunk;
+	char name[128];
+	uint64_t rows[2], chunk[2]; /* [side] */
+	uint64_t pairs, sum;
+	uint32_t kernel; /* that checks pairs, and what it is told */
 	struct rql_relation_bench_args data;
-	struct rql_buffer *made[2][COLUMNS]; /* [side], on the device: kept are the probe side's keys, to check against */
 	struct rql_buffer *in[2][CHUNKS];    /* in the host's memory: keys, then values */
 	struct reader side[2], readers[RQL_DEVICES_MAX]; /* readers: of the build side, one for each device */
 	struct result *results;
@@ -52,40 +54,83 @@ rql_status rql_garuda_memory(struct rql_relation_bench *b, uint64_t bytes, struc
 	return RQL_OK;
 }
 
-static rql_status make_sides(struct host_join *h, struct rql_error *err)
+/* Chunks of whole pieces (host_join.h): a multiple of 4 rows. */
+static rql_status make_chunks(struct host_join *h, struct rql_error *err)
 {
 	for (int side = 0; side < 2; side++) {
-		for (int column = 0; column < COLUMNS; column++)
-			RQL_TRY(rql_relation_buffer(h->bench, h->rows * 4, &h->made[side][column], err));
-		h->data.keys = h->made[side][KEYS]->address;
-		h->data.column[0] = h->made[side][VALUES]->address;
-		RQL_TRY(rql_relation_data(h->bench, side ? RQL_BENCH_MAKE_PROBE : RQL_BENCH_MAKE_BUILD, &h->data, err));
+		h->chunk[side] = (h->rows[side] + 4 * CHUNKS - 1) / (4 * CHUNKS) * 4;
+		for (uint32_t p = 0; p < CHUNKS; p++)
+			RQL_TRY(rql_garuda_memory(h->bench, h->chunk[side] * 8, &h->in[side][p], err));
 	}
-	h->data.keys = h->made[1][KEYS]->address;
-	memset(rql_relation_results(h->bench), 0, RQL_RELATION_RESULTS * 8);
-	return rql_relation_data(h->bench, RQL_BENCH_JOIN_SUM, &h->data, err);
+	return RQL_OK;
 }
 
-/* To the host's memory, chunk by chunk; what the check does not need goes. */
-static rql_status move_out(struct host_join *h, struct rql_error *err)
+static rql_status make_side(struct host_join *h, int side, struct rql_buffer *made[COLUMNS], struct rql_error *err)
 {
+	for (int column = 0; column < COLUMNS; column++)
+		RQL_TRY(rql_relation_buffer(h->bench, h->rows[side] * 4, &made[column], err));
+	h->data.keys = made[KEYS]->address;
+	h->data.column[0] = made[VALUES]->address;
+	return rql_relation_data(h->bench, side ? RQL_BENCH_MAKE_PROBE : RQL_BENCH_MAKE_BUILD, &h->data, err);
+}
+
+/* To the host's memory, chunk by chunk. */
+static rql_status move_out(struct host_join *h, int side, struct rql_buffer *const made[COLUMNS], struct rql_error *err)
+{
+	const uint64_t bytes = h->chunk[side] * 4;
 	struct rql_commands *c;
-	for (int side = 0; side < 2; side++)
-		for (uint32_t p = 0; p < CHUNKS; p++)
-			RQL_TRY(rql_garuda_memory(h->bench, h->chunk * 8, &h->in[side][p], err));
 	RQL_TRY(rql_commands_new(h->bench->device, 0, &c, err));
+	for (int column = 0; column < COLUMNS; column++)
+		for (uint32_t p = 0; p < CHUNKS; p++)
+			rql_record_copy(c, made[column], p * bytes, h->in[side][p], (uint64_t)column * bytes, bytes);
+	return rql_commands_finish(c, RQL_OK, NULL, NULL, err);
+}
+
+/* Keys that come once. The probe side's stay on the device for the checks. */
+static rql_status make_sides(struct host_join *h, struct rql_error *err)
+{
+	const uint32_t log2_rows = (uint32_t)h->bench->options->log2_rows;
+	struct rql_buffer *made[COLUMNS];
+	h->rows[0] = h->rows[1] = UINT64_C(1) << log2_rows;
+	h->data = (struct rql_relation_bench_args){.rows = h->rows[0], .log2_rows = log2_rows, .log2_build = log2_rows,
+	                                           .log2_distinct = log2_rows, .log2_range = log2_rows};
+	snprintf(h->name, sizeof(h->name), "host to host, 2^%u x 2^%u rows", log2_rows, log2_rows);
+	RQL_TRY(make_chunks(h, err));
+	for (int side = 0; side < 2; side++) {
+		RQL_TRY(make_side(h, side, made, err));
+		RQL_TRY(move_out(h, side, made, err));
+		rql_relation_drop_to(h->bench, side); /* of the probe side, made last, the keys alone stay */
+	}
+	memset(rql_relation_results(h->bench), 0, RQL_RELATION_RESULTS * 8);
+	RQL_TRY(rql_relation_data(h->bench, RQL_BENCH_JOIN_SUM, &h->data, err));
+	h->pairs = rql_relation_results(h->bench)[0];
+	h->sum = rql_relation_results(h->bench)[1];
+	h->kernel = RQL_BENCH_PAIR_CHECK;
+	h->data.flags = RQL_BENCH_PAYLOADS;
+	return RQL_OK;
+}
+
+/* Sides that are there. Values are their rows' numbers. */
+static rql_status take_sides(struct host_join *h, const struct rql_garuda_join *join, struct rql_error *err)
+{
+	struct rql_garuda_join checked = *join;
 	for (int side = 0; side < 2; side++)
-		for (int column = 0; column < COLUMNS; column++)
-			for (uint32_t p = 0; p < CHUNKS; p++)
-				rql_record_copy(c, h->made[side][column], p * h->chunk * 4, h->in[side][p],
-				                (uint64_t)column * h->chunk * 4, h->chunk * 4);
-	RQL_TRY(rql_commands_finish(c, RQL_OK, NULL, NULL, err));
-	struct rql_buffer *kept = h->made[1][KEYS];
-	for (uint32_t i = 0; i < h->bench->buffer_count; i++)
-		if (h->bench->buffers[i] != kept)
-			rql_buffer_free(h->bench->buffers[i]);
-	h->bench->buffers[0] = kept;
-	h->bench->buffer_count = 1;
+		h->rows[side] = join->rows[side];
+	RQL_TRY(make_chunks(h, err));
+	for (int side = 0; side < 2; side++)
+		for (uint64_t row = 0; row < h->rows[side]; row += h->chunk[side]) {
+			const uint64_t left = h->rows[side] - row, rows = left < h->chunk[side] ? left : h->chunk[side];
+			uint32_t *chunk = h->in[side][row / h->chunk[side]]->map;
+			memcpy(chunk, &join->host_keys[side][row], rows * 4);
+			for (uint64_t i = 0; i < rows; i++)
+				chunk[h->chunk[side] + i] = (uint32_t)(row + i);
+		}
+	RQL_TRY(rql_garuda_join_upload(h->bench, &checked, err));
+	snprintf(h->name, sizeof(h->name), "%s, host to host", join->name);
+	h->kernel = checked.kernel;
+	h->data = checked.data;
+	h->pairs = join->pairs;
+	h->sum = join->sum;
 	return RQL_OK;
 }
 
@@ -122,9 +167,10 @@ static rql_status next_rows(void *state, struct rql_device *device, struct rql_h
 {
 	struct reader *r = state;
 	const struct host_join *h = r->of;
-	const uint64_t in_chunk = r->at % h->chunk, left = h->chunk - in_chunk;
-	struct rql_buffer *from = r->at < h->rows ? h->in[r->side][r->at / h->chunk] : NULL;
-	const struct rql_span spans[COLUMNS] = {{from, in_chunk * 4}, {from, (h->chunk + in_chunk) * 4}};
+	const uint64_t chunk = h->chunk[r->side], rows = h->rows[r->side], in_chunk = r->at % chunk;
+	const uint64_t left = rows - r->at < chunk - in_chunk ? rows - r->at : chunk - in_chunk;
+	struct rql_buffer *from = r->at < rows ? h->in[r->side][r->at / chunk] : NULL;
+	const struct rql_span spans[COLUMNS] = {{from, in_chunk * 4}, {from, (chunk + in_chunk) * 4}};
 	(void)err;
 	piece->rows = !from ? 0 : piece->rows / 4 * 4 < left ? piece->rows / 4 * 4 : left;
 	r->at += piece->rows;
@@ -217,8 +263,7 @@ static rql_status check_result(struct host_join *h, const struct result *r, stru
 	args.rows = r->rows;
 	args.column[0] = copies[0]->address;
 	args.column[2] = copies[1]->address;
-	args.flags = RQL_BENCH_PAYLOADS;
-	RQL_TRY(rql_relation_data(h->bench, RQL_BENCH_PAIR_CHECK, &args, err));
+	RQL_TRY(rql_relation_data(h->bench, h->kernel, &args, err));
 	memset(r->values[0], 0xa5, r->rows * 4); /* it must not pass for the next run's */
 	rql_relation_drop_to(h->bench, kept);
 	return RQL_OK;
@@ -234,7 +279,7 @@ static rql_status check(struct host_join *h, bool *good, struct rql_error *err)
 		if (h->results[i].rows)
 			RQL_TRY(check_result(h, &h->results[i], err));
 	}
-	*good = all == results[0] && results[2] == 0 && results[3] == results[1];
+	*good = all == h->pairs && results[2] == 0 && results[3] == h->sum;
 	return RQL_OK;
 }
 
@@ -285,14 +330,14 @@ static void report_json(struct host_join *h, double ms, double floor_ms, const d
 	const struct {
 		const char *name;
 		uint64_t value;
-	} counts[] = {{"rows", h->rows}, {"devices", h->device_count}, {"build_bytes", r->build_bytes},
-	              {"probe_bytes", r->probe_bytes}, {"result_bytes", r->result_bytes}, {"spilled_bytes", r->spilled_bytes},
+	} counts[] = {{"rows", h->rows[1]}, {"build_rows", h->rows[0]}, {"result_rows", h->pairs},
+	              {"devices", h->device_count}, {"build_bytes", r->build_bytes}, {"probe_bytes", r->probe_bytes}, {"result_bytes", r->result_bytes}, {"spilled_bytes", r->spilled_bytes},
 	              {"device_peak_bytes", r->device_peak}, {"host_peak_bytes", r->host_peak},
 	              {"partitions", r->partitions}, {"passes", r->passes}, {"blocks", r->blocks}, {"pieces", r->pieces},
 	              {"repeated", r->repeated}, {"ordered", r->ordered}};
 	struct rql_strbuf *j = &h->bench->json;
 	rql_strbuf_put(j, h->bench->measured ? ",\n  {" : "\n  {");
-	rql_json_string(j, "case", "host to host");
+	rql_json_string(j, "case", h->name);
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
 		rql_json_number(j, numbers[i].name, numbers[i].value);
 	for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++)
@@ -304,13 +349,13 @@ static void report_json(struct host_join *h, double ms, double floor_ms, const d
 
 static void report(struct host_join *h, const struct rql_samples *wall, const double rates[3], bool good)
 {
-	const double bytes = 8.0 * (double)h->rows, both = rates[2] < rates[0] ? rates[2] : rates[0];
-	const double floor_ms = (bytes / rates[0] + bytes / both / h->device_count) / 1e6; /* each device has a link */
+	const double both = rates[2] < rates[0] ? rates[2] : rates[0];
+	const uint64_t longer = h->rows[1] > h->pairs ? h->rows[1] : h->pairs;
+	/* Each device has a link. */
+	const double floor_ms = 8.0 * ((double)h->rows[0] / rates[0] + (double)longer / both / h->device_count) / 1e6;
 	const double ms = rql_samples_median(wall) / 1e6;
 	const struct rql_host_report *r = &h->report;
-	printf("host to host, 2^%u x 2^%u rows of 4+4 bytes    %9.3f ms  floor %.3f (%.2f of it)  link in %.1f, out %.1f, both "
-	       "%.1f GB/s  %s\n",
-	       h->data.log2_build, h->data.log2_rows, ms, floor_ms, ms / floor_ms, rates[0], rates[1], rates[2],
+	printf("%s of 4+4 bytes    %9.3f ms  floor %.3f (%.2f of it)  link in %.1f, out %.1f, both %.1f GB/s  %s\n", h->name, ms, floor_ms, ms / floor_ms, rates[0], rates[1], rates[2],
 	       good ? "right" : "WRONG");
 	printf("  moved: build %.3f GB, probe %.3f, result %.3f, to a file %.3f; %llu partitions in %llu passes, %llu build sides, "
 	       "%llu of them in order, %llu pieces, %llu repeated; at most %.3f GB of a device, %.3f GB of partitions in memory\n",
@@ -336,8 +381,8 @@ static rql_status one_run(struct host_join *h, struct rql_samples *wall, struct 
 	const char *folder = o->folder ? o->folder : getenv("TMPDIR");
 	const struct rql_host_join join = {
 		.kind = RQL_JOIN_INNER,
-		.build = {.shape = shape, .rows = h->rows, .next = next_rows, .in_place = !o->staged, .state = &h->side[0], .reader = open_reader},
-		.probe = {.shape = shape, .rows = h->rows, .next = next_rows, .in_place = !o->staged, .state = &h->side[1]},
+		.build = {.shape = shape, .rows = h->rows[0], .next = next_rows, .in_place = !o->staged, .state = &h->side[0], .reader = open_reader},
+		.probe = {.shape = shape, .rows = h->rows[1], .next = next_rows, .in_place = !o->staged, .state = &h->side[1]},
 		.devices = h->devices, .device_count = h->device_count, .device_limit = o->device_limit,
 		.host_limit = o->host_limit, .folder = folder && folder[0] ? folder : "/tmp",
 		.room = o->staged ? NULL : make_room, .put = put_rows, .state = h, .timed = !wall};
@@ -369,15 +414,14 @@ rql_status rql_garuda_devices(const struct rql_relation_bench *b, struct rql_dev
 	return RQL_OK;
 }
 
-static rql_status measure(struct host_join *h, struct rql_error *err)
+static rql_status measure(struct host_join *h, const struct rql_garuda_join *join, struct rql_error *err)
 {
 	struct rql_samples wall = {0};
 	double rates[3];
 	bool good = true;
 	RQL_TRY(rql_garuda_devices(h->bench, h->devices, &h->device_count, err));
-	RQL_TRY(make_sides(h, err));
-	RQL_TRY(move_out(h, err));
-	RQL_TRY(rql_garuda_link(h->bench, h->in[0][0], h->chunk * 4, rates, err)); /* which are read alone */
+	RQL_TRY(join ? take_sides(h, join, err) : make_sides(h, err));
+	RQL_TRY(rql_garuda_link(h->bench, h->in[1][0], h->chunk[1] * 4, rates, err)); /* which are read alone */
 	rql_status status = RQL_OK;
 	for (int64_t i = 0; i <= h->bench->options->runs + 1 && status == RQL_OK && good; i++) {
 		if (i == 1) /* the first run warms up, one after the last tells what passes take */
@@ -391,16 +435,10 @@ static rql_status measure(struct host_join *h, struct rql_error *err)
 	return status;
 }
 
-rql_status rql_garuda_host(struct rql_relation_bench *b, struct rql_error *err)
+rql_status rql_garuda_host(struct rql_relation_bench *b, const struct rql_garuda_join *join, struct rql_error *err)
 {
-	const uint32_t log2_rows = (uint32_t)b->options->log2_rows;
-	struct host_join h = {.bench = b, .rows = UINT64_C(1) << log2_rows, .chunk = (UINT64_C(1) << log2_rows) / CHUNKS};
-	h.data = (struct rql_relation_bench_args){.rows = h.rows,
-	                                          .log2_rows = log2_rows,
-	                                          .log2_build = log2_rows,
-	                                          .log2_distinct = log2_rows,
-	                                          .log2_range = log2_rows};
-	rql_status status = measure(&h, err);
+	struct host_join h = {.bench = b};
+	rql_status status = measure(&h, join, err);
 	for (int side = 0; side < 2; side++)
 		for (uint32_t p = 0; p < CHUNKS; p++)
 			rql_buffer_free(h.in[side][p]);

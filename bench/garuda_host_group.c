@@ -37,11 +37,10 @@ struct result {
 
 struct host_groups {
 	struct rql_relation_bench *bench;
-	const struct shape *shape;
+	const struct rql_garuda_group *group;
 	enum rql_unit unit;
+	uint32_t key_bits;
 	uint64_t rows, chunk, groups, at;
-	struct rql_relation_bench_args data; /* of 32-bit keys, for the checks */
-	struct rql_group_reference reference;
 	struct rql_buffer *in[CHUNKS];
 	struct rql_buffer *out[3]; /* on the device: all groups, to be checked */
 	struct result *results;
@@ -54,28 +53,61 @@ struct host_groups {
 
 static uint64_t key_bytes(const struct host_groups *h)
 {
-	return h->shape->key_bits / 8;
+	return h->key_bits / 8;
 }
 
 /* ---- data ---- */
 
-/* Keys of 64 bits have those of 32 as their low halves: these are for the checks. */
-static rql_status make_rows(struct host_groups *h, struct rql_buffer *made[2], struct rql_error *err)
+/* Chunks of whole pieces (host_join.h): a multiple of 4 rows. */
+static rql_status make_chunks(struct host_groups *h, struct rql_error *err)
 {
-	struct rql_relation_bench *b = h->bench;
+	h->chunk = (h->rows + 4 * CHUNKS - 1) / (4 * CHUNKS) * 4;
+	for (uint32_t p = 0; p < CHUNKS; p++)
+		RQL_TRY(rql_garuda_memory(h->bench, h->chunk * (key_bytes(h) + 4), &h->in[p], err));
+	return RQL_OK;
+}
+
+static uint64_t rows_of_chunk(const struct host_groups *h, uint32_t p)
+{
+	const uint64_t first = p * h->chunk, left = h->rows > first ? h->rows - first : 0;
+	return left < h->chunk ? left : h->chunk;
+}
+
+/* Rows that are there. */
+static void take_rows(struct host_groups *h)
+{
+	const uint64_t key = key_bytes(h);
+	for (uint32_t p = 0; p < CHUNKS; p++) {
+		uint8_t *chunk = h->in[p]->map;
+		if (!rows_of_chunk(h, p))
+			continue;
+		memcpy(chunk, (const uint8_t *)h->group->host_keys + p * h->chunk * key, rows_of_chunk(h, p) * key);
+		memcpy(chunk + h->chunk * key, h->group->host_values + p * h->chunk, rows_of_chunk(h, p) * 4);
+	}
+}
+
+/* Rows that are made on the device: of 32-bit keys, for the checks, which wide ones have as their low halves. */
+struct made {
+	struct rql_relation_bench_args data;
+	struct rql_group_reference reference;
+};
+
+static rql_status make_rows(struct rql_relation_bench *b, uint32_t key_bits, struct made *made,
+                            struct rql_garuda_group *group, struct rql_buffer *columns[2], struct rql_error *err)
+{
 	struct rql_buffer *keys;
-	RQL_TRY(rql_relation_buffer(b, h->rows * 4, &keys, err));
-	RQL_TRY(rql_relation_buffer(b, h->rows * 4, &made[1], err));
-	h->data.keys = keys->address;
-	h->data.column[0] = made[1]->address;
-	RQL_TRY(rql_relation_data(b, RQL_BENCH_MAKE_GROUPS, &h->data, err));
-	RQL_TRY(rql_group_reference_new(b, &h->data, &h->reference, &h->groups, err));
-	made[0] = keys;
-	if (h->shape->key_bits == 32)
+	RQL_TRY(rql_relation_buffer(b, group->rows * 4, &keys, err));
+	RQL_TRY(rql_relation_buffer(b, group->rows * 4, &columns[1], err));
+	made->data.keys = keys->address;
+	made->data.column[0] = columns[1]->address;
+	RQL_TRY(rql_relation_data(b, RQL_BENCH_MAKE_GROUPS, &made->data, err));
+	RQL_TRY(rql_group_reference_new(b, &made->data, &made->reference, &group->groups, err));
+	columns[0] = keys;
+	if (key_bits == 32)
 		return RQL_OK;
-	struct rql_relation_bench_args wide = h->data;
-	RQL_TRY(rql_relation_buffer(b, h->rows * 8, &made[0], err));
-	wide.keys = made[0]->address;
+	struct rql_relation_bench_args wide = made->data;
+	RQL_TRY(rql_relation_buffer(b, group->rows * 8, &columns[0], err));
+	wide.keys = columns[0]->address;
 	wide.flags = RQL_BENCH_WIDE_KEYS;
 	return rql_relation_data(b, RQL_BENCH_MAKE_GROUPS, &wide, err);
 }
@@ -84,15 +116,13 @@ static rql_status move_out(struct host_groups *h, struct rql_buffer *const made[
 {
 	const uint64_t bytes[2] = {key_bytes(h), 4};
 	struct rql_commands *c;
-	for (uint32_t p = 0; p < CHUNKS; p++)
-		RQL_TRY(rql_garuda_memory(h->bench, h->chunk * (bytes[0] + 4), &h->in[p], err));
 	RQL_TRY(rql_commands_new(h->bench->device, 0, &c, err));
 	for (int column = 0; column < 2; column++)
 		for (uint32_t p = 0; p < CHUNKS; p++)
 			rql_record_copy(c, made[column], p * h->chunk * bytes[column], h->in[p],
 			                column ? h->chunk * bytes[0] : 0, h->chunk * bytes[column]);
 	RQL_TRY(rql_commands_finish(c, RQL_OK, NULL, NULL, err));
-	if (h->shape->key_bits == 64) /* of no more use, and made last */
+	if (h->key_bits == 64) /* of no more use, and made last */
 		rql_relation_drop_to(h->bench, h->bench->buffer_count - 1);
 	return RQL_OK;
 }
@@ -102,7 +132,8 @@ static rql_status move_out(struct host_groups *h, struct rql_buffer *const made[
 static rql_status next_rows(void *state, struct rql_device *device, struct rql_host_piece *piece, struct rql_error *err)
 {
 	struct host_groups *h = state;
-	const uint64_t in_chunk = h->at % h->chunk, left = h->chunk - in_chunk, key = key_bytes(h);
+	const uint64_t in_chunk = h->at % h->chunk, key = key_bytes(h);
+	const uint64_t left = h->rows - h->at < h->chunk - in_chunk ? h->rows - h->at : h->chunk - in_chunk;
 	struct rql_buffer *from = h->at < h->rows ? h->in[h->at / h->chunk] : NULL;
 	const struct rql_span spans[2] = {{from, in_chunk * key}, {from, h->chunk * key + in_chunk * 4}};
 	struct rql_span *to[2] = {&piece->keys, &piece->columns[0]};
@@ -191,26 +222,12 @@ static rql_status put_groups(void *state, const struct rql_host_groups *groups, 
 
 /* ---- checks ---- */
 
-/* Of wide keys the low halves say all. */
-static rql_status upload_keys(struct host_groups *h, const uint8_t *keys, uint64_t at, uint64_t count, struct rql_error *err)
-{
-	if (h->shape->key_bits == 32)
-		return rql_buffer_upload(h->out[0], at * 4, keys, count * 4, err);
-	uint32_t *low = malloc(count * 4 + 1);
-	if (!low)
-		return rql_error_memory(err, count * 4, "the benchmark's keys");
-	for (uint64_t i = 0; i < count; i++)
-		low[i] = (uint32_t)((const uint64_t *)(const void *)keys)[i];
-	const rql_status status = rql_buffer_upload(h->out[0], at * 4, low, count * 4, err);
-	free(low);
-	return status;
-}
-
 static rql_status check_uploaded(struct host_groups *h, bool *good, struct rql_error *err)
 {
 	const struct rql_relation_bench_args answer = {
-		.rows = h->groups, .keys_to = h->out[0]->address, .column = {h->out[1]->address, h->out[2]->address}};
-	return rql_group_reference_check(h->bench, &h->data, &h->reference, 0, &answer, good, err);
+		.rows = h->groups, .keys_to = h->out[0]->address, .column = {h->out[1]->address, h->out[2]->address},
+		.flags = h->key_bits == 64 ? RQL_BENCH_WIDE_KEYS : 0};
+	return h->group->check(h->bench, h->group, &answer, h->group->key_words, good, err);
 }
 
 /* All groups are there, each right. Counts are not there twice: what is left must not pass for the next run's. */
@@ -225,7 +242,7 @@ static rql_status check(struct host_groups *h, bool *good, struct rql_error *err
 		const struct result *r = &h->results[i];
 		if (!r->rows)
 			continue;
-		RQL_TRY(upload_keys(h, r->memory, all, r->rows, err));
+		RQL_TRY(rql_buffer_upload(h->out[0], all * key_bytes(h), r->memory, r->rows * key_bytes(h), err));
 		for (int column = 1; column < 3; column++)
 			RQL_TRY(rql_buffer_upload(h->out[column], all * 8, r->memory + offset_of(h, r->room, column), r->rows * 8, err));
 		memset(r->memory + offset_of(h, r->room, 1), 0xa5, r->rows * 8);
@@ -236,6 +253,24 @@ static rql_status check(struct host_groups *h, bool *good, struct rql_error *err
 
 /* ---- rivals ---- */
 
+static rql_status check_cpu(struct host_groups *h, const struct rql_cpu_groups *groups, bool *good, struct rql_error *err)
+{
+	const void *columns[3] = {groups->keys, groups->counts, groups->sums};
+	uint32_t *low = NULL;
+	rql_status status = RQL_OK;
+	if (h->key_bits == 32) {
+		if (!(low = malloc(groups->count * 4 + 1)))
+			return rql_error_memory(err, groups->count * 4, "the benchmark's keys");
+		for (uint64_t i = 0; i < groups->count; i++)
+			low[i] = (uint32_t)groups->keys[i];
+		columns[0] = low;
+	}
+	for (int column = 0; column < 3 && status == RQL_OK; column++)
+		status = rql_buffer_upload(h->out[column], 0, columns[column], groups->count * (column ? 8 : key_bytes(h)), err);
+	free(low);
+	return status == RQL_OK ? check_uploaded(h, good, err) : status;
+}
+
 static rql_status measure_cpu(struct host_groups *h, bool *good, struct rql_error *err)
 {
 	struct rql_cpu_rows chunks[CHUNKS];
@@ -244,37 +279,28 @@ static rql_status measure_cpu(struct host_groups *h, bool *good, struct rql_erro
 	rql_status status = RQL_OK;
 	for (uint32_t p = 0; p < CHUNKS; p++)
 		chunks[p] = (struct rql_cpu_rows){
-			.rows = h->chunk, .keys = h->in[p]->map,
+			.rows = rows_of_chunk(h, p), .keys = h->in[p]->map,
 			.values = (const int32_t *)(const void *)((const uint8_t *)h->in[p]->map + h->chunk * key_bytes(h))};
 	for (int64_t i = 0; i <= h->bench->options->runs && i <= 3 && status == RQL_OK; i++) {
 		if (i == 1)
 			samples.count = 0;
 		const uint64_t start = rql_now_ns();
-		status = rql_garuda_cpu_groups(h->bench->device->pool, chunks, CHUNKS, h->shape->key_bits, h->groups, &groups, err);
+		status = rql_garuda_cpu_groups(h->bench->device->pool, chunks, CHUNKS, h->key_bits, h->groups, &groups, err);
 		rql_samples_add(&samples, (double)(rql_now_ns() - start));
 	}
 	h->cpu_ms = rql_samples_median(&samples) / 1e6;
 	*good = status == RQL_OK && groups.count == h->groups;
-	uint32_t *low = *good ? malloc(groups.count * 4 + 1) : NULL;
-	for (uint64_t i = 0; low && i < groups.count; i++)
-		low[i] = (uint32_t)groups.keys[i];
-	if (low) {
-		const void *columns[3] = {low, groups.counts, groups.sums};
-		for (int column = 0; column < 3 && status == RQL_OK; column++)
-			status = rql_buffer_upload(h->out[column], 0, columns[column], groups.count * (column ? 8 : 4), err);
-		if (status == RQL_OK)
-			status = check_uploaded(h, good, err);
-	}
-	free(low);
+	if (*good)
+		status = check_cpu(h, &groups, good, err);
 	rql_cpu_groups_free(&groups);
 	return status;
 }
 
 /* Rows of the same shape: keys are a one-to-one mix of a group that a hash draws. From memory to memory, as the others. */
-static rql_status run_duckdb(struct host_groups *h, rayql_connection *con, struct rql_error *err)
+static rql_status run_duckdb(struct host_groups *h, uint64_t drawn, rayql_connection *con, struct rql_error *err)
 {
-	const char *type = h->shape->key_bits == 64 ? "UBIGINT" : "UINTEGER";
-	const unsigned long long rows = h->rows, groups = UINT64_C(1) << h->data.log2_range, factor = 2654435761;
+	const char *type = h->key_bits == 64 ? "UBIGINT" : "UINTEGER";
+	const unsigned long long rows = h->rows, groups = drawn, factor = 2654435761;
 	struct rql_samples samples = {0};
 	RQL_TRY(rql_client_methods(con, false, err));
 	RQL_TRY(rql_client_run(con, err, "CREATE TABLE t AS SELECT ((hash(i) %% %llu) * %llu %% 4294967296)::%s AS k, "
@@ -291,14 +317,14 @@ static rql_status run_duckdb(struct host_groups *h, rayql_connection *con, struc
 	return RQL_OK;
 }
 
-static rql_status measure_duckdb(struct host_groups *h, struct rql_error *err)
+static rql_status measure_duckdb(struct host_groups *h, uint64_t drawn, struct rql_error *err)
 {
 	rayql_database *db = NULL;
 	rayql_connection *con = NULL;
 	if (!h->bench->options->duckdb)
 		return RQL_OK;
 	RQL_TRY(rql_client_open(NULL, 0, &db, &con, err));
-	const rql_status status = run_duckdb(h, con, err);
+	const rql_status status = run_duckdb(h, drawn, con, err);
 	rayql_disconnect(con);
 	rayql_close(db);
 	return status;
@@ -329,7 +355,7 @@ static void report_json(struct host_groups *h, double ms, double floor_ms, bool 
 	              {"pieces", r->pieces}, {"tables", r->tables}, {"restarts", r->restarts}};
 	struct rql_strbuf *j = &h->bench->json;
 	rql_strbuf_put(j, h->bench->measured ? ",\n  {" : "\n  {");
-	rql_json_string(j, "case", h->shape->name);
+	rql_json_string(j, "case", h->group->name);
 	rql_json_string(j, "variant", rql_unit_name(h->unit));
 	rql_json_string(j, "way", ways[r->way]);
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
@@ -349,9 +375,9 @@ static void report(struct host_groups *h, const struct rql_samples *wall, bool g
 	const double in = (double)(h->rows * (key_bytes(h) + 4)) / (parts ? h->rates[2] : h->rates[0]) / 1e6;
 	const double out = (double)(h->groups * (key_bytes(h) + 16)) / (parts ? h->rates[2] : h->rates[1]) / 1e6;
 	const double floor_ms = !parts ? in + out : in > out ? in : out, ms = rql_samples_median(wall) / 1e6;
-	printf("%s, 2^%u rows of %u+4 bytes, %llu groups, %s: %.3f ms  floor %.3f (%.2f of it)  CPU %.3f ms, DuckDB %.3f  "
+	printf("%s, %llu rows of %u+4 bytes, %llu groups, %s: %.3f ms  floor %.3f (%.2f of it)  CPU %.3f ms, DuckDB %.3f  "
 	       "link in %.1f, out %.1f, both %.1f GB/s  %s\n",
-	       h->shape->name, h->data.log2_rows, h->shape->key_bits / 8, (unsigned long long)h->groups, rql_unit_name(h->unit), ms,
+	       h->group->name, (unsigned long long)h->rows, h->key_bits / 8, (unsigned long long)h->groups, rql_unit_name(h->unit), ms,
 	       floor_ms, ms / floor_ms, h->cpu_ms, h->duckdb_ms, h->rates[0], h->rates[1], h->rates[2], good ? "right" : "WRONG");
 	printf("  by %s; moved: in %.3f GB, out %.3f, to a file %.3f; %llu partitions in %llu passes, %llu pieces, %llu by a table, "
 	       "%llu restarts; at most %.3f GB of a device, %.3f GB of partitions in memory\n",
@@ -375,7 +401,7 @@ static rql_status one_run(struct host_groups *h, struct rql_samples *wall, struc
 	const char *folder = o->folder ? o->folder : getenv("TMPDIR");
 	const struct rql_host_group_by by = {
 		.unit = h->unit,
-		.rows = {.shape = {.key_bits = h->shape->key_bits, .column_count = 1, .column_bits = {32}},
+		.rows = {.shape = {.key_bits = h->key_bits, .column_count = 1, .column_bits = {32}},
 	             .rows = h->rows, .next = next_rows, .in_place = !o->staged, .state = h},
 		.again = again, .column_count = 1, .columns = {{.is_signed = true, .sum = true}}, .groups = h->groups,
 		.devices = h->devices, .device_count = h->device_count, .device_limit = o->device_limit,
@@ -406,19 +432,15 @@ static rql_status measure_unit(struct host_groups *h, struct rql_error *err)
 	return status;
 }
 
+/* The rivals, then the units. Rows are in their chunks. */
 static rql_status measure(struct host_groups *h, struct rql_error *err)
 {
-	struct rql_buffer *made[2];
 	bool good;
-	RQL_TRY(rql_garuda_devices(h->bench, h->devices, &h->device_count, err));
-	RQL_TRY(make_rows(h, made, err));
-	RQL_TRY(move_out(h, made, err));
 	for (int column = 0; column < 3; column++)
-		RQL_TRY(rql_relation_buffer(h->bench, h->groups * (column ? 8 : 4), &h->out[column], err));
+		RQL_TRY(rql_relation_buffer(h->bench, h->groups * (column ? 8 : key_bytes(h)), &h->out[column], err));
 	RQL_TRY(rql_garuda_link(h->bench, h->in[0], h->chunk * 8, h->rates, err));
 	RQL_TRY(measure_cpu(h, &good, err));
 	h->bench->wrong += !good;
-	RQL_TRY(measure_duckdb(h, err));
 	for (h->unit = RQL_UNIT_COMPUTE; h->unit == RQL_UNIT_COMPUTE || h->unit == RQL_UNIT_RASTER;
 	     h->unit = h->unit == RQL_UNIT_COMPUTE ? RQL_UNIT_RASTER : RQL_UNIT_CPU)
 		if (h->bench->device->units[h->unit])
@@ -439,18 +461,61 @@ static void free_host(struct host_groups *h)
 	rql_relation_drop(h->bench);
 }
 
+rql_status rql_garuda_host_group(struct rql_relation_bench *b, const struct rql_garuda_group *group,
+                                 struct rql_error *err)
+{
+	struct host_groups h = {.bench = b, .group = group, .rows = group->rows, .groups = group->groups,
+	                        .key_bits = group->host_key_bits, .duckdb_ms = group->duckdb_ms};
+	rql_status status = rql_garuda_devices(b, h.devices, &h.device_count, err);
+	if (status == RQL_OK)
+		status = make_chunks(&h, err);
+	if (status == RQL_OK) {
+		take_rows(&h);
+		status = measure(&h, err);
+	}
+	free_host(&h);
+	return status;
+}
+
+/* ---- rows that are made ---- */
+
+/* Of wide keys the low halves say all. */
+static rql_status check_made(struct rql_relation_bench *b, const struct rql_garuda_group *group,
+                             const struct rql_relation_bench_args *answer, uint32_t words, bool *good, struct rql_error *err)
+{
+	const struct made *made = group->state;
+	(void)words;
+	return rql_group_reference_check(b, &made->data, &made->reference, 0, answer, good, err);
+}
+
+static rql_status measure_made(struct host_groups *h, struct rql_garuda_group *group, struct made *made,
+                               struct rql_error *err)
+{
+	struct rql_buffer *columns[2];
+	RQL_TRY(rql_garuda_devices(h->bench, h->devices, &h->device_count, err));
+	RQL_TRY(make_rows(h->bench, h->key_bits, made, group, columns, err));
+	h->groups = group->groups;
+	RQL_TRY(make_chunks(h, err));
+	RQL_TRY(move_out(h, columns, err));
+	RQL_TRY(measure_duckdb(h, UINT64_C(1) << made->data.log2_range, err));
+	return measure(h, err);
+}
+
 rql_status rql_garuda_host_groups(struct rql_relation_bench *b, struct rql_error *err)
 {
 	const uint32_t log2_rows = (uint32_t)b->options->log2_rows;
 	for (size_t i = 0; i < sizeof(shapes) / sizeof(*shapes); i++) {
 		const struct shape *s = &shapes[i];
-		struct host_groups h = {.bench = b, .shape = s, .rows = UINT64_C(1) << log2_rows};
+		struct made made = {
+			.data = {.rows = UINT64_C(1) << log2_rows, .log2_rows = log2_rows,
+		             .log2_range = s->log2_groups ? s->log2_groups : log2_rows - s->log2_a_group}};
+		struct rql_garuda_group group = {.rows = made.data.rows, .key_words = 1, .sum = true, .host_key_bits = s->key_bits,
+		                                 .check = check_made, .state = &made};
+		struct host_groups h = {.bench = b, .group = &group, .rows = group.rows, .key_bits = s->key_bits};
 		if (!rql_relation_wanted(b, s->name) || s->log2_groups > log2_rows)
 			continue;
-		h.chunk = h.rows / CHUNKS;
-		h.data = (struct rql_relation_bench_args){
-			.rows = h.rows, .log2_rows = log2_rows, .log2_range = s->log2_groups ? s->log2_groups : log2_rows - s->log2_a_group};
-		const rql_status status = measure(&h, err);
+		snprintf(group.name, sizeof(group.name), "%s", s->name);
+		const rql_status status = measure_made(&h, &group, &made, err);
 		free_host(&h);
 		RQL_TRY(status);
 	}

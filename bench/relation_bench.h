@@ -24,6 +24,9 @@ struct rql_relation_options {
 	bool host;         /* the same: from host memory to host memory (garuda_host.c) */
 	bool groups, duckdb; /* of --host: group-bys; and DuckDB beside them */
 	bool staged;
+	bool tpch;           /* of rayql bench garuda: TPC-H's tables, ... */
+	double scale;        /* ... their scale factor, and ... */
+	const char *data;    /* ... the folder with their files; NULL: the usual one */
 	int64_t devices;
 	uint64_t device_limit, host_limit;
 	const char *folder;

@@ -19,13 +19,23 @@
 #define RQL_BENCH_MAKE_ENDS 11  /* keys_to: the ends of ranges of `part` integers that begin at keys */
 #define RQL_BENCH_LOOKUP_CHECK 12 /* results[2]: probes whose row (column_to[0]) or sum (column_to[1]) is wrong */
 #define RQL_BENCH_SCATTER 13 /* column_to[0] at column[1] of row r becomes column[0] of it */
+#define RQL_BENCH_PAIR_MIX 14 /* as PAIR_CHECK, of any keys: `keys` of the probe side, keys_to of the build side; rows of both are
+                              * column_to[1] and [0]. The mix is RQL_BENCH_MIX_A's */
+#define RQL_BENCH_GROUP_MIX 15 /* results[2]: groups out of bounds, [3]: the sum of mixes of keys and aggregates of those put out.
+                              * keys: words of rows, `part` of them; column_to: further words; keys_to, column[0], [1], flags: as GROUP_CHECK's */
 
 #define RQL_BENCH_WIDE_SUMS 1u /* of GROUP_CHECK: two words a group */
 #define RQL_BENCH_HEADS 2u     /* of GROUP_CHECK: keys_to holds rows of keys */
-#define RQL_BENCH_WIDE_KEYS 4u /* of look-ups: keys have 64 bits */
+#define RQL_BENCH_WIDE_KEYS 4u /* of look-ups, and of the groups put out: keys have 64 bits */
 #define RQL_BENCH_PAYLOADS 8u  /* of PAIR_CHECK: columns hold payloads of rows */
 #define RQL_BENCH_PAIRED 16u   /* of PART_CHECK: keys and payloads lie side by side */
 #define RQL_BENCH_ZIPF_BUILD 32u /* of joins: build rows' keys are skewed, Zipf 0.5; 2^log2_distinct as many as rows */
+
+/* A mix of two words of 32 bits that SQL can make as well: x = low(a * A) ^ low(b * B), bits 11 to 42 of (x ^ x >> 15) * C.
+ * Products have 63 bits. */
+#define RQL_BENCH_MIX_A 1103515245
+#define RQL_BENCH_MIX_B 1540483477
+#define RQL_BENCH_MIX_C 1812433253
 
 struct rql_relation_bench_args {
 	uint64_t keys, keys_to;  /* keys_to: the other side's, or of the output */

@@ -105,6 +105,10 @@ static rql_status write_json(const struct rql_relation_bench *b, const struct rq
 	if (b->options->figure)
 		rql_json_count(&text, "figure", (uint64_t)b->options->figure);
 	rql_json_count(&text, "runs", (uint64_t)b->options->runs);
+	if (b->options->tpch) {
+		rql_json_string(&text, "suite", "tpch");
+		rql_json_number(&text, "scale", b->options->scale);
+	}
 	rql_json_string(&text, "error", failed ? rql_error_message(failed) : NULL);
 	if (b->figures.data) {
 		rql_json_key(&text, "figures");

@@ -135,8 +135,8 @@ static rql_status load_ranges(rayql_connection *con, const char *table, const st
 	                      table, texts[i].select, seed, 2147483647.0 / o->size, o->size / texts[i].part);
 }
 
-static rql_status load_parquet(rayql_connection *con, const char *table, const struct rql_suite_source_options *o,
-                               struct rql_error *err)
+rql_status rql_suite_load_parquet(rayql_connection *con, const char *table, const char *columns,
+                                  const struct rql_suite_source_options *o, struct rql_error *err)
 {
 	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
 	char *path;
@@ -150,7 +150,7 @@ static rql_status load_parquet(rayql_connection *con, const char *table, const s
 	if (length < 0)
 		return rql_error_memory(err, 256, "a path");
 	struct rql_strbuf sql = {0};
-	rql_strbuf_printf(&sql, "CREATE TABLE %s AS SELECT * FROM read_parquet(", table);
+	rql_strbuf_printf(&sql, "CREATE TABLE %s AS SELECT %s FROM read_parquet(", table, columns);
 	rql_strbuf_put_literal(&sql, path, (size_t)length);
 	rql_strbuf_put(&sql, ")");
 	rql_status status = RQL_OK;
@@ -172,7 +172,7 @@ static rql_status load_table(rayql_connection *con, const struct rql_suite *suit
                              const struct rql_suite_source_options *o, struct rql_error *err)
 {
 	if (suite->source == RQL_SUITE_TPCH)
-		return load_parquet(con, table, o, err);
+		return rql_suite_load_parquet(con, table, "*", o, err);
 	if (suite->source == RQL_SUITE_JOIN)
 		return load_join(con, table, o, err);
 	if (suite->source == RQL_SUITE_PAIRS)

@@ -17,5 +17,8 @@ struct rql_suite_source_options {
 rql_status rql_suite_load(rayql_connection *con, const struct rql_suite *suite,
                           const struct rql_suite_source_options *options, double *seconds,
                           struct rql_error *err) RQL_MUST_CHECK;
+/* Makes that table of TPC-H of its file, with these columns ("*": all). Of the options: size, data. */
+rql_status rql_suite_load_parquet(rayql_connection *con, const char *table, const char *columns,
+                                  const struct rql_suite_source_options *options, struct rql_error *err) RQL_MUST_CHECK;
 
 #endif

@@ -165,6 +165,52 @@ void join_sum(uint row, bool is)
 	add_result(1u, sum);
 }
 
+uint64_t mix_words(uint64_t a, uint64_t b)
+{
+	const uint64_t low = 0xfffffffful;
+	uint64_t x = (a * uint64_t(RQL_BENCH_MIX_A) & low) ^ (b * uint64_t(RQL_BENCH_MIX_B) & low);
+	return (x ^ x >> 15u) * uint64_t(RQL_BENCH_MIX_C) >> 11u & low;
+}
+
+void pair_mix(uint row, bool is)
+{
+	uint64_t sum = 0ul;
+	bool good = true;
+	if (is) {
+		uint build = W32(args.column[0], row), probe = W32(args.column[2], row);
+		good = uint64_t(build) < args.column_to[0] && uint64_t(probe) < args.column_to[1];
+		good = good && W32(args.keys_to, build) == W32(args.keys, probe);
+		sum = mix_words(uint64_t(build), uint64_t(probe));
+	}
+	add_result(2u, good ? 0ul : 1ul);
+	add_result(3u, sum);
+}
+
+void group_mix(uint row, bool is)
+{
+	uint64_t sum = 0ul;
+	bool good = true;
+	if (is) {
+		bool heads = (args.flags & RQL_BENCH_HEADS) != 0u, wide = (args.flags & RQL_BENCH_WIDE_KEYS) != 0u;
+		uint head = heads ? W32(args.keys_to, row) : 0u;
+		good = !heads || head < args.part;
+		if (good) {
+			uint64_t key = wide ? W64(args.keys_to, row) : uint64_t(heads ? W32(args.keys, head) : W32(args.keys_to, row));
+			sum = wide ? mix_words(key & 0xfffffffful, key >> 32u) : key;
+			for (uint w = 0u; w < 2u; w++)
+				if (heads && args.column_to[w] != 0ul)
+					sum = mix_words(sum, uint64_t(W32(args.column_to[w], head)));
+			sum = mix_words(sum, W64(args.column[0], row));
+			if (args.column[1] != 0ul) {
+				uint64_t total = W64(args.column[1], (args.flags & RQL_BENCH_WIDE_SUMS) != 0u ? 2u * row : row);
+				sum = mix_words(mix_words(sum, total & 0xfffffffful), total >> 32u);
+			}
+		}
+	}
+	add_result(2u, good ? 0ul : 1ul);
+	add_result(3u, sum);
+}
+
 void join_check(uint row, bool is)
 {
 	uint64_t sum = 0ul;
@@ -226,7 +272,8 @@ void group_check(uint row, bool is)
 {
 	bool good = true;
 	if (is) {
-		uint key = W32(args.keys_to, row);
+		bool wide = (args.flags & RQL_BENCH_WIDE_KEYS) != 0u; // their low halves say all
+		uint key = wide ? uint(W64(args.keys_to, row)) : W32(args.keys_to, row);
 		if ((args.flags & RQL_BENCH_HEADS) != 0u)
 			key = W32(args.keys, key);
 		uint number = unmix32(key);
@@ -294,6 +341,10 @@ void main()
 		join_check(row, is);
 	else if (WHAT == RQL_BENCH_PAIR_CHECK)
 		pair_check(row, is);
+	else if (WHAT == RQL_BENCH_PAIR_MIX)
+		pair_mix(row, is);
+	else if (WHAT == RQL_BENCH_GROUP_MIX)
+		group_mix(row, is);
 	else if (WHAT == RQL_BENCH_GROUP_CHECK)
 		group_check(row, is);
 	else if (WHAT == RQL_BENCH_COUNT_GROUPS)
