@@ -112,6 +112,8 @@ static rql_status run_joins(struct rql_relation_bench *b, struct rql_error *err)
 		rql_relation_drop(b);
 		RQL_TRY(status);
 	}
+	if (b->figure == 10)
+		return rql_garuda_skew(b, err);
 	return b->figure == 11 ? rql_garuda_snake(b, err) : RQL_OK;
 }
 

@@ -17,6 +17,16 @@ static inline uint32_t rql_garuda_log2_up(uint64_t value)
 	return value > 1 ? 64u - (uint32_t)__builtin_clzll(value - 1) : 0;
 }
 
+/* Rows of keys that are made on the host lie in no order: row r is at place r * SPREAD of a table of 2^n rows. And back. */
+#define RQL_GARUDA_SPREAD UINT32_C(0xa24baed5)
+static inline uint32_t rql_garuda_inverse(uint32_t odd)
+{
+	uint32_t x = odd;
+	for (int i = 0; i < 5; i++)
+		x *= 2 - odd * x;
+	return x;
+}
+
 /* ---- joins (garuda_join.c, garuda_host.c) ---- */
 
 /* How the build rows are kept, and how probe rows meet them. */
@@ -50,6 +60,9 @@ rql_status rql_garuda_join_upload(struct rql_relation_bench *b, struct rql_garud
                                   struct rql_error *err) RQL_MUST_CHECK;
 /* JO5 (6.3.3): half of the partitions are better built on one side, half on the other, in either order (garuda_snake.c). */
 rql_status rql_garuda_snake(struct rql_relation_bench *b, struct rql_error *err) RQL_MUST_CHECK;
+
+/* A self-join of keys with less skew than Zipf 0.5 (garuda_skew.c). */
+rql_status rql_garuda_skew(struct rql_relation_bench *b, struct rql_error *err) RQL_MUST_CHECK;
 
 /* A join from the host's memory to the host's memory. NULL: of generated keys that come once. */
 rql_status rql_garuda_host(struct rql_relation_bench *b, const struct rql_garuda_join *join,

@@ -10,29 +10,20 @@
 
 #define LOG2_DUPS 3u
 #define PARTITION_BITS 3u /* at least two are needed, and the paper's 512M rows have about a hundred */
-#define SPREAD UINT32_C(0xa24baed5)
-
-static uint32_t inverse(uint32_t odd)
-{
-	uint32_t x = odd;
-	for (int i = 0; i < 5; i++)
-		x *= 2 - odd * x;
-	return x;
-}
 
 /* The word whose hash is h, by which partitions are chosen (rql_mix, primitive/relation/shaders/relation.glsl). Were that hash
  * another one, both kinds of keys would lie in every partition, and bench.garuda's test would see it. */
 static uint32_t unhash(uint32_t h)
 {
-	h = (h ^ h >> 16) * inverse(0x85ebca77);
-	h = (h ^ h >> 15 ^ h >> 30) * inverse(0x9e3779b1);
+	h = (h ^ h >> 16) * rql_garuda_inverse(0x85ebca77);
+	h = (h ^ h >> 15 ^ h >> 30) * rql_garuda_inverse(0x9e3779b1);
 	return h ^ h >> 16;
 }
 
 /* Of a hash the top bit is the half, which so has partitions of its own. */
 static uint32_t key_of(uint32_t half, uint32_t number)
 {
-	return unhash(half << 31 | (number * SPREAD & 0x7fffffff));
+	return unhash(half << 31 | (number * RQL_GARUDA_SPREAD & 0x7fffffff));
 }
 
 /* A row's place is its number times an odd one: the upper places are half 1. In half h, side h has a key often. */
@@ -43,7 +34,7 @@ struct side {
 static uint32_t row_at(const struct side *s, uint32_t half, uint32_t place)
 {
 	const uint32_t mask = (1u << s->log2_rows) - 1;
-	return (half << (s->log2_rows - 1) | place) * inverse(SPREAD) & mask;
+	return (half << (s->log2_rows - 1) | place) * rql_garuda_inverse(RQL_GARUDA_SPREAD) & mask;
 }
 
 static uint32_t *make_keys(const struct side *s)
@@ -51,7 +42,7 @@ static uint32_t *make_keys(const struct side *s)
 	const uint32_t log2_half = s->log2_rows - 1;
 	uint32_t *keys = malloc(UINT64_C(4) << s->log2_rows);
 	for (uint32_t row = 0; keys && row >> s->log2_rows == 0; row++) {
-		const uint32_t at = row * SPREAD & ((1u << s->log2_rows) - 1);
+		const uint32_t at = row * RQL_GARUDA_SPREAD & ((1u << s->log2_rows) - 1);
 		const uint32_t half = at >> log2_half, place = at & ((1u << log2_half) - 1);
 		keys[row] = key_of(half, half == s->side ? place & ((1u << (log2_half - LOG2_DUPS)) - 1) : place);
 	}

@@ -51,5 +51,4 @@ done <<'LINES'
 --figure 13|MGO2|6|15000 15000
 --host|JO3|1|240700
 --host --groups|GO2|4|15000 15000
---host --groups|SGO1|2|2401
 LINES
