@@ -19,7 +19,7 @@ static const char help[] =
 	"  --figure N,...      8 to 11: joins (default 8); 12, 13: group-bys; 8..13: all of them\n"
 	"  --suite tpch        the paper's queries on TPC-H's tables (figures 8, 9, 11 to 13), checked against DuckDB and beside it;\n"
 	"                      figure 10 and JO5 have keys of their own; with --host: JO1 to JO4, or with --groups the group-bys\n"
-	"  --sf N              its scale factor, 0.001 to 40, with --host to 300 (default 1)\n"
+	"  --sf N              its scale factor, 0.001 to 40, with --host to 100 (default 1)\n"
 	"  --data DIR          the folder with its TABLE.parquet (default: where script/tpch-data puts that scale)\n"
 	"  --host              a join of 2^N rows a side from the host's memory to the host's memory instead\n"
 	"  --groups            with it: group-bys of 2^N rows, by compute, by hash images and by the CPU\n"
@@ -184,7 +184,7 @@ static bool parse_value(struct rql_args *args, struct rql_relation_options *o)
 	else if (rql_args_value(args, "suite", &value))
 		parse_suite(args, value, o);
 	else if (rql_args_value(args, "sf", &value))
-		rql_args_double(args, "sf", value, 0.001, 300, &o->scale);
+		rql_args_double(args, "sf", value, 0.001, 100, &o->scale);
 	else if (rql_args_value(args, "log2-rows", &value))
 		rql_args_integer(args, "log2-rows", value, 10, 30, &o->log2_rows);
 	else if (rql_args_value(args, "devices", &value))
