@@ -77,6 +77,11 @@ bool rql_relation_wanted(const struct rql_relation_bench *b, const char *name)
 	return !b->options->cases || strstr(name, b->options->cases) != NULL;
 }
 
+bool rql_relation_form_wanted(const struct rql_relation_bench *b, const char *name)
+{
+	return !b->options->forms || rql_args_listed(b->options->forms, name);
+}
+
 /* ---- runs ---- */
 
 struct phase {

@@ -12,6 +12,7 @@
 struct rql_relation_bench;
 struct rql_relation_options {
 	const char *device, *json, *cases;
+	const char *forms; /* of look-ups: a list of their names; NULL: all */
 	bool join, group, partition, lookup, variants;
 	int64_t log2_scale; /* sizes are multiplied by 2^this */
 	int64_t runs;
@@ -86,6 +87,8 @@ rql_status rql_relation_measure(struct rql_relation_bench *b, struct rql_relatio
                                 const struct rql_relation_variant *variant, struct rql_error *err) RQL_MUST_CHECK;
 /* Is the case asked for (--cases: part of its name)? */
 bool rql_relation_wanted(const struct rql_relation_bench *b, const char *name);
+/* Is the form of a look-up asked for (--forms)? */
+bool rql_relation_form_wanted(const struct rql_relation_bench *b, const char *name);
 
 static inline uint64_t *rql_relation_results(const struct rql_relation_bench *b)
 {

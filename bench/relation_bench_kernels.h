@@ -36,6 +36,12 @@
 #define RQL_BENCH_MIX_A 1103515245
 #define RQL_BENCH_MIX_B 1540483477
 #define RQL_BENCH_MIX_C 1812433253
+/* How keys lie. The last two are for look-ups whose probes all have their key. */
+#define RQL_BENCH_SPARSE 0u      /* a one-to-one mix of their numbers */
+#define RQL_BENCH_DENSE 1u       /* their numbers */
+#define RQL_BENCH_CLUSTERED 2u   /* of 32 bits: runs of sqrt(n) numbers, or half as many, which lie anywhere */
+#define RQL_BENCH_EXPONENTIAL 3u /* of 64 bits: as many keys from 2^i to 2^(i + 1), for i from 32 on, as for the next i */
+#define RQL_BENCH_LOG2_OCTAVES 5u
 
 struct rql_relation_bench_args {
 	uint64_t keys, keys_to;  /* keys_to: the other side's, or of the output */
@@ -47,7 +53,7 @@ struct rql_relation_bench_args {
 	uint32_t log2_distinct, log2_range;
 	uint32_t zipf; /* of numbers that are drawn, twice the exponent: 0 (uniform), 1 or 2 */
 	uint32_t part;
-	uint32_t raw_keys, flags; /* raw_keys: a key is its number; flags: RQL_BENCH_WIDE_SUMS and below */
+	uint32_t spread, flags; /* of the keys' numbers, below; flags: RQL_BENCH_WIDE_SUMS and below */
 };
 RQL_KERNEL_STRUCT_SIZE(rql_relation_bench_args, 128);
 

@@ -1,7 +1,9 @@
 /* The look-ups of rayql bench device: keys without duplicates, rows and probes in random order, answers in the probes'
- * order. Sparse keys are a one-to-one mix of their numbers, dense ones the numbers themselves. Each form of map is
- * built, then probed by the probes as they come and in the order of its parts. The rival sorts the probes and puts the
- * answers back. */
+ * order. Sparse keys are a one-to-one mix of their numbers, dense ones the numbers themselves; relation_bench_kernels.h
+ * has skewed ones, too. Each form of map is built, then probed by the probes as they come and in the order of its parts.
+ * Rivals: to sort the probes and put the answers back, and sorted keys without a directory, searched by halves, by
+ * interpolation, and as a k-ary search tree. */
+#include <math.h>
 #include <string.h>
 
 #include "primitive/lookup/lookup.h"
@@ -9,24 +11,42 @@
 
 static const struct shape {
 	uint32_t key_bits;
-	bool dense;
+	uint32_t spread; /* RQL_BENCH_SPARSE and below */
 	uint32_t log2_match; /* one probe in 2^this has its key in the map */
 	uint32_t width;      /* integers of a range, whose keys are counted and summed; 0: points, whose row is found */
 } shapes[] = {
-	{32, false, 0, 0}, {32, false, 1, 0}, {32, false, 5, 0}, {32, true, 0, 0},
-	{64, false, 0, 0}, {64, true, 0, 0},  {32, true, 0, 16}, {32, true, 0, 1024},
+	{32, RQL_BENCH_SPARSE, 0, 0}, {32, RQL_BENCH_SPARSE, 1, 0}, {32, RQL_BENCH_SPARSE, 5, 0},
+	{32, RQL_BENCH_DENSE, 0, 0},  {64, RQL_BENCH_SPARSE, 0, 0}, {64, RQL_BENCH_DENSE, 0, 0},
+	{32, RQL_BENCH_DENSE, 0, 16}, {32, RQL_BENCH_DENSE, 0, 1024},
+	{32, RQL_BENCH_CLUSTERED, 0, 0}, {64, RQL_BENCH_EXPONENTIAL, 0, 0},
 };
+static const char *const spreads[] = {"sparse", "dense", "clustered", "exponential"};
 
 #define LOG2_KEYS 26
 #define LOG2_PROBES 27
 #define SECTOR 32.0 /* bytes of a random read */
 
-static const char *const form_names[] = {
-	[RQL_LOOKUP_SORTED] = "sorted", [RQL_LOOKUP_HASHED] = "hashed", [RQL_LOOKUP_DIRECT] = "direct",
-	[RQL_LOOKUP_BTREE] = "B+ tree"};
+struct form {
+	const char *name;
+	enum rql_lookup_form form;
+	enum rql_lookup_search search;
+	bool plain;  /* a directory of one entry */
+	bool points; /* has no ranges */
+	bool dense;  /* of dense keys alone */
+};
+static const struct form forms[] = {
+	{"sorted", .form = RQL_LOOKUP_SORTED},
+	{"binary search", .form = RQL_LOOKUP_SORTED, .plain = true},
+	{"interpolation", .form = RQL_LOOKUP_SORTED, .plain = true, .search = RQL_LOOKUP_INTERPOLATION},
+	{"k-ary", .form = RQL_LOOKUP_KARY, .points = true},
+	{"B+ tree", .form = RQL_LOOKUP_BTREE},
+	{"hashed", .form = RQL_LOOKUP_HASHED, .points = true},
+	{"direct", .form = RQL_LOOKUP_DIRECT, .points = true, .dense = true},
+};
 
 struct lookup_case {
 	struct rql_relation_case base;
+	const struct form *form;
 	struct rql_relation_bench_args data, scatter; /* data: of the check */
 	struct rql_relation_bench *bench;
 	struct rql_lookup_build build;
@@ -56,7 +76,7 @@ static rql_status make_keys(struct rql_relation_bench *b, const struct shape *s,
 	struct rql_relation_bench_args args = one->data;
 	args.rows = map->count = UINT64_C(1) << args.log2_build;
 	map->key_bits = one->build.value_bits = s->key_bits;
-	map->high = s->dense ? map->count - 1 : s->key_bits == 64 ? UINT64_MAX : UINT32_MAX;
+	map->high = s->spread == RQL_BENCH_DENSE ? map->count - 1 : s->key_bits == 64 ? UINT64_MAX : UINT32_MAX;
 	RQL_TRY(rql_relation_buffer(b, map->count * key_bytes(one), &one->build.keys.buffer, err));
 	args.keys = one->build.keys.buffer->address;
 	return rql_relation_data(b, RQL_BENCH_MAKE_BUILD, &args, err);
@@ -106,13 +126,24 @@ static rql_status make_ordered(struct rql_relation_bench *b, const struct shape 
 	return s->width ? rql_relation_buffer(b, (map->count + 1) * 8, &map->sums.buffer, err) : RQL_OK;
 }
 
-static rql_status make_map(struct rql_relation_bench *b, const struct shape *s, struct lookup_case *one,
-                           enum rql_lookup_form form, struct rql_error *err)
+static rql_status make_kary(struct rql_relation_bench *b, struct lookup_case *one, struct rql_error *err)
 {
 	struct rql_lookup_map *map = &one->build.map;
-	map->form = form;
-	map->shift = form == RQL_LOOKUP_SORTED ? rql_lookup_choose_shift(map->count, map->low, map->high) : 0;
-	if (is_ordered(map)) {
+	RQL_TRY(rql_relation_buffer(b, rql_lookup_kary_keys(map) * key_bytes(one), &map->keys.buffer, err));
+	return rql_relation_buffer(b, map->count * 4, &map->rows.buffer, err);
+}
+
+static rql_status make_map(struct rql_relation_bench *b, const struct shape *s, struct lookup_case *one,
+                           struct rql_error *err)
+{
+	struct rql_lookup_map *map = &one->build.map;
+	map->form = one->form->form;
+	map->search = one->form->search;
+	if (map->form == RQL_LOOKUP_SORTED)
+		map->shift = one->form->plain ? 63 : rql_lookup_choose_shift(map->count, map->low, map->high);
+	if (map->form == RQL_LOOKUP_KARY) {
+		RQL_TRY(make_kary(b, one, err));
+	} else if (is_ordered(map)) {
 		RQL_TRY(make_ordered(b, s, one, err));
 	} else {
 		if (!rql_lookup_choose_parts(map))
@@ -131,11 +162,13 @@ static rql_status make_map(struct rql_relation_bench *b, const struct shape *s, 
 static double map_bytes(const struct lookup_case *one)
 {
 	const struct rql_lookup_map *map = &one->build.map;
-	if (!is_ordered(map))
+	if (!is_ordered(map) && map->form != RQL_LOOKUP_KARY)
 		return (double)rql_lookup_slots(map) * rql_lookup_slot_bytes(map);
 	uint32_t bytes = key_bytes(one) + 4 + (map->sums.buffer ? 8 : 0);
 	if (map->form == RQL_LOOKUP_BTREE)
 		return (double)map->count * bytes + 64.0 * (double)rql_lookup_tree_lines(map);
+	if (map->form == RQL_LOOKUP_KARY)
+		return (double)map->count * bytes;
 	return (double)map->count * bytes + 4.0 * (double)rql_lookup_starts(map);
 }
 
@@ -146,29 +179,50 @@ static double build_moves(const struct lookup_case *one)
 	double k = key_bytes(one), n = (double)map->count, sums = map->sums.buffer ? 24 + k : 0;
 	if (map->form == RQL_LOOKUP_BTREE)
 		return n * (k * (3 * k + 8) + sums) + 64.0 * (double)rql_lookup_tree_lines(map) * 2;
+	if (map->form == RQL_LOOKUP_KARY)
+		return n * (k * (3 * k + 8) + 2 * k + 8);
 	if (map->form == RQL_LOOKUP_SORTED)
 		return n * (k * (3 * k + 8) + k + sums) + 4.0 * (double)rql_lookup_starts(map);
 	double passes = map->form == RQL_LOOKUP_HASHED && map->part_bits > RQL_PARTITION_PASS_BITS ? 2 : 1;
 	return n * (passes * (3 * k + 8) - 4 + k + 4) + map_bytes(one) * (map->form == RQL_LOOKUP_DIRECT ? 3 : 1);
 }
 
-/* Sectors of the nodes that a search of a tree reads, but for the first, whose place the directory's has elsewhere. */
-static double tree_sectors(const struct rql_lookup_map *map)
+/* Sectors that a search of keys that come once reads, but for one, whose place the directory's has elsewhere. Of
+ * interpolation: of evenly spread keys, whose guess is off by some sqrt(n) / 2 places, the next one by the root of that, and
+ * so on; then a gallop's step and the keys before it. */
+static double search_sectors(const struct lookup_case *one)
 {
-	double nodes = 1;
-	for (uint64_t left = map->count; map->form == RQL_LOOKUP_BTREE && left > 512 / map->key_bits; nodes++)
-		left /= 512 / map->key_bits + 1;
-	return map->form == RQL_LOOKUP_BTREE ? 2 * nodes - 1 : 0;
+	const struct rql_lookup_map *map = &one->build.map;
+	const double n = (double)map->count, in_sector = SECTOR * 8 / map->key_bits;
+	const uint32_t node = (map->form == RQL_LOOKUP_KARY ? 256 : 512) / map->key_bits;
+	double reads = 1;
+	if (map->form == RQL_LOOKUP_BTREE || map->form == RQL_LOOKUP_KARY) {
+		for (uint64_t left = map->count; left > node; reads++)
+			left /= node + 1;
+		return map->form == RQL_LOOKUP_KARY ? reads - 1 : 2 * reads - 1;
+	}
+	if (!one->form->plain)
+		return map->shift ? 1 : 0;
+	if (map->search == RQL_LOOKUP_BINARY)
+		return log2(n / in_sector);
+	for (double off = sqrt(n) / 2; off > in_sector; off = sqrt(off))
+		reads++;
+	return reads;
 }
 
-/* A table is in memory of which a sector comes for each random read, or in order once as a whole. */
+/* A table is in memory of which a sector comes for each random read, or in order once as a whole. 0: not known, as of
+ * searches in sorted keys that are skewed, but for those that halve them. */
 static double probe_moves(const struct lookup_case *one, bool parted)
 {
 	const struct rql_lookup *lookup = &one->lookup;
-	bool sorted = is_ordered(&one->build.map), ranges = lookup->ends.buffer != NULL;
+	const bool skewed = one->data.spread == RQL_BENCH_CLUSTERED || one->data.spread == RQL_BENCH_EXPONENTIAL;
+	if (skewed && one->form->form == RQL_LOOKUP_SORTED && (!one->form->plain || one->form->search))
+		return 0;
+	bool ranges = lookup->ends.buffer != NULL;
+	bool sorted = is_ordered(&one->build.map) || one->form->form == RQL_LOOKUP_KARY;
 	double n = (double)lookup->count, k = key_bytes(one) * (ranges ? 2 : 1), answer = lookup->sums.buffer ? 8 : 4;
-	double keys = one->build.map.shift ? 1 : tree_sectors(&one->build.map); /* read to search */
-	double reads = n * SECTOR * (!sorted ? 1 : (1 + keys) * (ranges ? 2 : 1) + (lookup->sums.buffer ? 2 : 1));
+	double search = sorted ? 1 + search_sectors(one) : 0;
+	double reads = n * SECTOR * (search * (ranges ? 2 : 1) + (lookup->sums.buffer ? 2 : 1));
 	if (!parted)
 		return n * (k + answer) + reads;
 	double order = 2 * k + 2;
@@ -208,7 +262,7 @@ static rql_status check_lookup(struct rql_relation_bench *b, struct rql_relation
 	memset(results, 0, RQL_RELATION_RESULTS * 8);
 	RQL_TRY(rql_relation_data(b, RQL_BENCH_LOOKUP_CHECK, &one->data, err));
 	*good = results[2] == 0;
-	if (!is_ordered(&one->build.map))
+	if (one->build.map.failed.buffer)
 		RQL_TRY(rql_buffer_download(one->build.map.failed.buffer, 0, &failed, 8, err));
 	*good = *good && !failed;
 	return RQL_OK;
@@ -230,7 +284,7 @@ static rql_status measure(struct rql_relation_bench *b, struct lookup_case *one,
 	char name[48];
 	struct rql_relation_variant variant = {.name = name};
 	struct rql_buffer *out = one->lookup.sums.buffer ? one->lookup.sums.buffer : one->lookup.rows.buffer;
-	snprintf(name, sizeof name, "%s, %s", form_names[one->build.map.form], what);
+	snprintf(name, sizeof name, "%s, %s", one->form->name, what);
 	/* What an earlier run left must not pass for this one's. */
 	RQL_TRY(rql_relation_fill(b, out, 0, one->lookup.count * (one->lookup.sums.buffer ? 8 : 4), 0xdeadbeefu, err));
 	return rql_relation_measure(b, &one->base, &variant, err);
@@ -291,10 +345,11 @@ static rql_status measure_orders(struct rql_relation_bench *b, struct lookup_cas
 }
 
 static rql_status run_form(struct rql_relation_bench *b, const struct shape *s, struct lookup_case *one,
-                           enum rql_lookup_form form, struct rql_error *err)
+                           const struct form *form, struct rql_error *err)
 {
 	uint32_t kept = b->buffer_count;
-	RQL_TRY(make_map(b, s, one, form, err));
+	one->form = form;
+	RQL_TRY(make_map(b, s, one, err));
 	double n = (double)one->lookup.count, k = key_bytes(one) * (s->width ? 2 : 1);
 	one->base.record = record_build;
 	one->base.check = check_build;
@@ -308,7 +363,7 @@ static rql_status run_form(struct rql_relation_bench *b, const struct shape *s, 
 	RQL_TRY(measure_probes(b, one, 0, "chosen", err));
 	if (b->options->variants)
 		RQL_TRY(measure_orders(b, one, err));
-	if (form == RQL_LOOKUP_SORTED && !s->width)
+	if (form == &forms[0] && !s->width)
 		RQL_TRY(measure_sort(b, one, err));
 	rql_relation_drop_to(b, kept);
 	struct rql_lookup_map empty = {.key_bits = one->build.map.key_bits, .count = one->build.map.count,
@@ -327,7 +382,7 @@ static rql_status run_lookup(struct rql_relation_bench *b, const struct shape *s
 	args->log2_rows = scaled(b, LOG2_PROBES);
 	args->log2_range = args->log2_build + s->log2_match;
 	args->rows = UINT64_C(1) << args->log2_rows;
-	args->raw_keys = s->dense;
+	args->spread = s->spread;
 	args->flags = s->key_bits == 64 ? RQL_BENCH_WIDE_KEYS : 0;
 	args->part = s->width;
 	if (s->width)
@@ -335,17 +390,15 @@ static rql_status run_lookup(struct rql_relation_bench *b, const struct shape *s
 	if (s->log2_match)
 		snprintf(match, sizeof match, ", match 1/%u", 1u << s->log2_match);
 	snprintf(one.base.name, sizeof one.base.name, "lookup 2^%u in 2^%u, u%u, %s, %s%s", args->log2_rows,
-	         args->log2_build, s->key_bits, s->dense ? "dense" : "sparse", what, match);
+	         args->log2_build, s->key_bits, spreads[s->spread], what, match);
 	if (!rql_relation_wanted(b, one.base.name))
 		return RQL_OK;
 	RQL_TRY(make_keys(b, s, &one, err));
 	RQL_TRY(make_probes(b, s, &one, err));
-	RQL_TRY(run_form(b, s, &one, RQL_LOOKUP_SORTED, err));
-	RQL_TRY(run_form(b, s, &one, RQL_LOOKUP_BTREE, err));
-	if (!s->width)
-		RQL_TRY(run_form(b, s, &one, RQL_LOOKUP_HASHED, err));
-	if (!s->width && s->dense)
-		RQL_TRY(run_form(b, s, &one, RQL_LOOKUP_DIRECT, err));
+	for (uint32_t f = 0; f < sizeof forms / sizeof *forms; f++)
+		if (rql_relation_form_wanted(b, forms[f].name) && !(forms[f].points && s->width) &&
+		    !(forms[f].dense && s->spread != RQL_BENCH_DENSE))
+			RQL_TRY(run_form(b, s, &one, &forms[f], err));
 	rql_relation_drop(b);
 	return RQL_OK;
 }

@@ -16,6 +16,7 @@ static const char help[] =
 	"  --device D          as rayql_devices() names it: vulkan:0, a UUID, a PCI address (default: the first GPU)\n"
 	"  --only W,...        of join, group, partition, lookup (default: join,group)\n"
 	"  --cases TEXT        only cases whose name has this text in it\n"
+	"  --forms F,...       look-ups: only these forms, as binary search,interpolation,k-ary (default: all)\n"
 	"  --log2-scale N      rows and groups times 2^N, -12 to 0 (default 0)\n"
 	"  --variants          other sizes of tables, workgroups and partitions beside those that are chosen\n"
 	"  --runs N            runs of each, 1 to 1000 (default 5)\n"
@@ -55,7 +56,7 @@ static bool parse(struct rql_args *args, struct rql_relation_options *o, bool *h
 		else if (rql_args_value(args, "runs", &value))
 			rql_args_integer(args, "runs", value, 1, 1000, &o->runs);
 		else if (!rql_args_value(args, "device", &o->device) && !rql_args_value(args, "cases", &o->cases) &&
-		         !rql_args_value(args, "json", &o->json))
+		         !rql_args_value(args, "forms", &o->forms) && !rql_args_value(args, "json", &o->json))
 			rql_args_benchmark(args, &benchmark);
 	}
 	return !args->failed;

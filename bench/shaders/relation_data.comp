@@ -130,16 +130,58 @@ void add_result(uint word, uint64_t value)
 		atomicAdd(W64(args.results, word), sum);
 }
 
+// Clusters are the numbers' upper bits, and have a place among as many as there is room for.
+uint clustered(uint number)
+{
+	uint bits = args.log2_build / 2u;
+	return permuted(number >> bits, 32u - bits) << bits | number & (1u << bits) - 1u;
+}
+
+uint64_t exponential(uint number)
+{
+	uint bits = args.log2_build - RQL_BENCH_LOG2_OCTAVES, octave = 32u + (number >> bits);
+	return 1ul << octave | uint64_t(number & (1u << bits) - 1u) << octave - bits;
+}
+
+uint64_t key_of(uint number)
+{
+	bool wide = (args.flags & RQL_BENCH_WIDE_KEYS) != 0u;
+	if (args.spread == RQL_BENCH_DENSE)
+		return uint64_t(number);
+	if (args.spread == RQL_BENCH_CLUSTERED)
+		return uint64_t(clustered(number));
+	if (args.spread == RQL_BENCH_EXPONENTIAL)
+		return exponential(number);
+	return packUint2x32(uvec2(mix32(number), wide ? mix32(number ^ B) : 0u));
+}
+
+// 2^log2_build or more: no key of a map.
+uint number_of(uint64_t key)
+{
+	uint low = uint(key);
+	if (args.spread == RQL_BENCH_DENSE)
+		return low;
+	if (args.spread == RQL_BENCH_CLUSTERED) {
+		uint bits = args.log2_build / 2u;
+		return unpermuted(low >> bits, 32u - bits) << bits | low & (1u << bits) - 1u;
+	}
+	if (args.spread == RQL_BENCH_EXPONENTIAL) {
+		uint bits = args.log2_build - RQL_BENCH_LOG2_OCTAVES, octave = 32u + findMSB(uint(key >> 32u));
+		return octave - 32u << bits | uint(key >> octave - bits) & (1u << bits) - 1u;
+	}
+	return unmix32(low);
+}
+
 void make(uint row)
 {
 	uint number = WHAT == RQL_BENCH_MAKE_BUILD
 		? build_number(row)
 		: drawn(row, args.log2_range);
-	uint key = args.raw_keys != 0u ? number : mix32(number);
+	uint64_t key = key_of(number);
 	if ((args.flags & RQL_BENCH_WIDE_KEYS) != 0u)
-		W64(args.keys, row) = packUint2x32(uvec2(key, args.raw_keys != 0u ? 0u : mix32(number ^ B)));
+		W64(args.keys, row) = key;
 	else
-		W32(args.keys, row) = key;
+		W32(args.keys, row) = uint(key);
 	for (uint c = 0u; c < 4u; c++)
 		if (args.column[c] != 0ul)
 			W32(args.column[c], row) = WHAT == RQL_BENCH_MAKE_GROUPS ? value_of(row, c) : payload(row, c);
@@ -316,8 +358,8 @@ void lookup_check(uint row, bool is)
 {
 	bool good = true;
 	if (is) {
-		uint key = (args.flags & RQL_BENCH_WIDE_KEYS) != 0u ? uint(W64(args.keys, row)) : W32(args.keys, row);
-		uint number = args.raw_keys != 0u ? key : unmix32(key);
+		bool wide = (args.flags & RQL_BENCH_WIDE_KEYS) != 0u;
+		uint number = number_of(wide ? W64(args.keys, row) : uint64_t(W32(args.keys, row)));
 		bool there = number >> args.log2_build == 0u;
 		if (args.column_to[0] != 0ul)
 			good = W32(args.column_to[0], row) == (there ? unpermuted(number, args.log2_build) : ~0u);

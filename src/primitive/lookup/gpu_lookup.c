@@ -2,12 +2,16 @@
  * lookup.h has the bytes of each pass. */
 #include "primitive/lookup/lookup_internal.h"
 
+#include "shaders/primitive/lookup_kary_32.comp.h"
+#include "shaders/primitive/lookup_kary_64.comp.h"
 #include "shaders/primitive/lookup_points_direct_32.comp.h"
 #include "shaders/primitive/lookup_points_direct_64.comp.h"
 #include "shaders/primitive/lookup_points_hashed_32.comp.h"
 #include "shaders/primitive/lookup_points_hashed_64.comp.h"
 #include "shaders/primitive/lookup_probe_32.comp.h"
 #include "shaders/primitive/lookup_probe_64.comp.h"
+#include "shaders/primitive/lookup_probe_interpolate_32.comp.h"
+#include "shaders/primitive/lookup_probe_interpolate_64.comp.h"
 #include "shaders/primitive/lookup_probe_tree_32.comp.h"
 #include "shaders/primitive/lookup_probe_tree_64.comp.h"
 
@@ -16,9 +20,13 @@
 #define ORDER_PROBES (UINT64_C(1) << 20)
 #define ORDER_BYTES_A_PROBE 128u
 
-static const struct rql_kernel probe_kernels[2][2] = {
+enum probing { BINARY, INTERPOLATION, TREE, KARY };
+static const struct rql_kernel probe_kernels[][2] = {
 	{RQL_LOOKUP_KERNEL(lookup_probe_32, rql_lookup_args), RQL_LOOKUP_KERNEL(lookup_probe_64, rql_lookup_args)},
+	{RQL_LOOKUP_KERNEL(lookup_probe_interpolate_32, rql_lookup_args),
+     RQL_LOOKUP_KERNEL(lookup_probe_interpolate_64, rql_lookup_args)},
 	{RQL_LOOKUP_KERNEL(lookup_probe_tree_32, rql_lookup_args), RQL_LOOKUP_KERNEL(lookup_probe_tree_64, rql_lookup_args)},
+	{RQL_LOOKUP_KERNEL(lookup_kary_32, rql_lookup_args), RQL_LOOKUP_KERNEL(lookup_kary_64, rql_lookup_args)},
 };
 static const struct rql_kernel point_kernels[2][2] = {
 	{RQL_LOOKUP_KERNEL(lookup_points_direct_32, rql_lookup_points_args),
@@ -60,6 +68,13 @@ static rql_status check_table(const struct rql_lookup_map *map, struct rql_error
 	return rql_span_check(&map->failed, 1, 8, "number of rows that a map has no place for", err);
 }
 
+static rql_status check_kary(const struct rql_lookup_map *map, struct rql_error *err)
+{
+	const uint64_t bytes = rql_lookup_kary_keys(map) * map->key_bits / 8;
+	RQL_TRY(rql_span_check(&map->keys, bytes / RQL_LOOKUP_KARY_BYTES, RQL_LOOKUP_KARY_BYTES, "nodes of a map", err));
+	return rql_span_check(&map->rows, map->count, 4, "rows of a map", err);
+}
+
 static rql_status check_tree(const struct rql_lookup_map *map, struct rql_error *err)
 {
 	const uint64_t key_bytes = map->key_bits / 8;
@@ -71,14 +86,17 @@ rql_status rql_lookup_check_map(const struct rql_lookup_map *map, struct rql_err
 {
 	bool bounds = map->form == RQL_LOOKUP_HASHED ||
 	              (map->low <= map->high && map->shift <= 63 && (map->key_bits == 64 || map->high <= UINT32_MAX) &&
-	               (map->form == RQL_LOOKUP_BTREE || rql_lookup_last_entry(map) < RQL_LOOKUP_KEYS) &&
+	               (map->form == RQL_LOOKUP_BTREE || map->form == RQL_LOOKUP_KARY ||
+	                rql_lookup_last_entry(map) < RQL_LOOKUP_KEYS) &&
 	               (map->form == RQL_LOOKUP_SORTED || !map->shift));
 	if ((map->key_bits != 32 && map->key_bits != 64) || map->count > RQL_LOOKUP_KEYS ||
-	    (unsigned)map->form > RQL_LOOKUP_BTREE || !bounds)
+	    (unsigned)map->form > RQL_LOOKUP_KARY || (unsigned)map->search > RQL_LOOKUP_INTERPOLATION || !bounds)
 		return rql_error_set(err, RQL_ERROR_INTERNAL,
 		                     "a map of form %d with %llu keys of %u bits between %llu and %llu, by shift %u",
 		                     (int)map->form, (unsigned long long)map->count, map->key_bits, (unsigned long long)map->low,
 		                     (unsigned long long)map->high, map->shift);
+	if (map->form == RQL_LOOKUP_KARY)
+		return check_kary(map, err);
 	if (!rql_lookup_ordered(map))
 		return check_table(map, err);
 	bool paired = rql_lookup_paired(map), tree = map->form == RQL_LOOKUP_BTREE;
@@ -97,7 +115,7 @@ rql_status rql_lookup_check_map(const struct rql_lookup_map *map, struct rql_err
 
 struct rql_lookup_args rql_lookup_args_of(const struct rql_lookup_map *map)
 {
-	const bool tree = map->form == RQL_LOOKUP_BTREE;
+	const bool tree = map->form == RQL_LOOKUP_BTREE, kary = map->form == RQL_LOOKUP_KARY;
 	struct rql_span rows = rql_lookup_rows(map);
 	return (struct rql_lookup_args){
 		.keys = rql_span_address(&map->keys),
@@ -107,8 +125,9 @@ struct rql_lookup_args rql_lookup_args_of(const struct rql_lookup_map *map)
 		.base = map->low,
 		.count = (uint32_t)map->count,
 		.shift = map->shift,
-		.last = tree ? rql_lookup_tree_of(map).levels : (uint32_t)rql_lookup_last_entry(map),
+		.last = tree ? rql_lookup_tree_of(map).levels : kary ? 0 : (uint32_t)rql_lookup_last_entry(map),
 		.stride = rql_lookup_paired(map),
+		.slope = (float)((double)map->count / ((double)(map->high - map->low) + 1)),
 	};
 }
 
@@ -127,6 +146,8 @@ rql_status rql_lookup_record(struct rql_commands *c, const char *pass, struct rq
 
 static uint64_t map_bytes(const struct rql_lookup_map *map)
 {
+	if (map->form == RQL_LOOKUP_KARY)
+		return map->count * 4 + rql_lookup_kary_keys(map) * map->key_bits / 8;
 	if (!rql_lookup_ordered(map))
 		return rql_lookup_slots(map) * rql_lookup_slot_bytes(map);
 	if (map->form == RQL_LOOKUP_BTREE)
@@ -192,6 +213,8 @@ static rql_status check_answers(const struct rql_lookup *lookup, struct rql_erro
 		return rql_error_set(err, RQL_ERROR_INTERNAL, "ranges or sums of a map that has no order: make a sorted one");
 	if (lookup->sums.buffer && !map->sums.buffer)
 		return rql_error_set(err, RQL_ERROR_INTERNAL, "sums of a look-up whose map has none");
+	if (map->form == RQL_LOOKUP_KARY && (lookup->counts.buffer || !lookup->rows.buffer))
+		return rql_error_set(err, RQL_ERROR_INTERNAL, "a search tree in the keys' own memory gives rows alone");
 	if (table && lookup->counts.buffer && !map->counts.buffer)
 		return rql_error_set(err, RQL_ERROR_INTERNAL, "counts of a look-up whose map has none");
 	if (lookup->rows.buffer)
@@ -249,8 +272,11 @@ static rql_status record_sorted(struct rql_commands *c, const struct rql_lookup 
 	args.probes = lookup->count;
 	args.runs = rql_span_address(&tiles->runs);
 	args.run_bits = tiles->bits;
-	return record_kernel(c, lookup, tiles, &probe_kernels[map->form == RQL_LOOKUP_BTREE][map->key_bits == 64], &args, 1,
-	                     uses, err);
+	const enum probing way = map->form == RQL_LOOKUP_BTREE                  ? TREE
+	                         : map->form == RQL_LOOKUP_KARY                  ? KARY
+	                         : map->search == RQL_LOOKUP_INTERPOLATION ? INTERPOLATION
+	                                                                         : BINARY;
+	return record_kernel(c, lookup, tiles, &probe_kernels[way][map->key_bits == 64], &args, 1, uses, err);
 }
 
 static rql_status record_points(struct rql_commands *c, const struct rql_lookup *lookup,
@@ -290,8 +316,8 @@ static rql_status record_probes(struct rql_commands *c, const struct rql_lookup 
 		rql_uses_add(&uses, read[i], RQL_READ);
 	for (uint32_t i = 0; i < sizeof(written) / sizeof(written[0]); i++)
 		rql_uses_add(&uses, written[i], RQL_WRITE);
-	return rql_lookup_ordered(map) ? record_sorted(c, lookup, tiles, &uses, err)
-	                               : record_points(c, lookup, tiles, &uses, err);
+	return rql_lookup_ordered(map) || map->form == RQL_LOOKUP_KARY ? record_sorted(c, lookup, tiles, &uses, err)
+	                                                               : record_points(c, lookup, tiles, &uses, err);
 }
 
 static rql_status record_ordered(struct rql_commands *c, const struct rql_lookup *lookup,

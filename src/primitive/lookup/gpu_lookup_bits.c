@@ -67,6 +67,8 @@ static rql_status check(const struct rql_lookup_bits *l, struct rql_error *err)
 {
 	const struct rql_lookup_map *map = &l->map;
 	const uint32_t key_bytes = map->key_bits / 8;
+	if (map->form == RQL_LOOKUP_KARY)
+		return rql_error_set(err, RQL_ERROR_INTERNAL, "bits of rows in a search tree in the keys' own memory");
 	RQL_TRY(rql_lookup_ordered(map) ? rql_lookup_check_map(map, err) : check_lists(l, err));
 	if (l->count > RQL_RELATION_ROWS)
 		return rql_error_set(err, RQL_ERROR_INTERNAL, "a look-up of %llu probes: at most %llu can be had",

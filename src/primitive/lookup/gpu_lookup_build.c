@@ -19,6 +19,8 @@ static struct rql_prefix_sum prefix_of(const struct rql_lookup_build *build)
 
 uint64_t rql_lookup_build_temp_bytes(const struct rql_lookup_build *build)
 {
+	if (build->map.form == RQL_LOOKUP_KARY)
+		return rql_lookup_kary_temp_bytes(build);
 	if (!rql_lookup_ordered(&build->map))
 		return rql_lookup_table_temp_bytes(build);
 	struct rql_prefix_sum prefix = prefix_of(build);
@@ -70,6 +72,8 @@ rql_status rql_record_lookup_build(struct rql_commands *c, const struct rql_look
 {
 	const struct rql_lookup_map *map = &build->map;
 	RQL_TRY(check_build(build, err));
+	if (map->form == RQL_LOOKUP_KARY)
+		return rql_record_lookup_kary(c, build, err);
 	if (!rql_lookup_ordered(map))
 		return rql_record_lookup_table(c, build, err);
 	RQL_TRY(rql_record_lookup_sort(c, build, err));

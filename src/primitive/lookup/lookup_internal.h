@@ -42,6 +42,7 @@ static inline struct rql_device *rql_lookup_device(const struct rql_lookup_map *
 {
 	const struct rql_span *span = map->form == RQL_LOOKUP_SORTED  ? &map->starts
 	                              : map->form == RQL_LOOKUP_BTREE ? &map->nodes
+	                              : map->form == RQL_LOOKUP_KARY  ? &map->keys
 	                                                              : &map->slots;
 	return span->buffer->device;
 }
@@ -87,6 +88,11 @@ struct rql_lookup_tree rql_lookup_tree_of(const struct rql_lookup_map *map);
 /* gpu_lookup_sort.c: keys and rows of an ordered map, and the directory of a sorted one. */
 uint64_t rql_lookup_sort_temp_bytes(const struct rql_lookup_build *build);
 rql_status rql_record_lookup_sort(struct rql_commands *c, const struct rql_lookup_build *build,
+                                  struct rql_error *err) RQL_MUST_CHECK;
+
+/* gpu_lookup_kary.c */
+uint64_t rql_lookup_kary_temp_bytes(const struct rql_lookup_build *build);
+rql_status rql_record_lookup_kary(struct rql_commands *c, const struct rql_lookup_build *build,
                                   struct rql_error *err) RQL_MUST_CHECK;
 
 /* gpu_lookup_table.c: hashed and direct maps. */

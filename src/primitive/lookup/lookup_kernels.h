@@ -49,7 +49,8 @@ struct rql_lookup_args {
 	uint32_t shift, last;
 	uint32_t stride; /* log2 of the words from one key, or row, to the next */
 	uint64_t runs;   /* of probes in tiles */
-	uint32_t run_bits, unused;
+	uint32_t run_bits;
+	float slope; /* of interpolation: places a key's distance, on average */
 };
 RQL_KERNEL_STRUCT_SIZE(rql_lookup_args, 128);
 
@@ -78,6 +79,19 @@ struct rql_lookup_sort_choose_args {
 	uint32_t sort_groups, directory_groups;
 };
 RQL_KERNEL_STRUCT_SIZE(rql_lookup_sort_choose_args, 32);
+
+/* lookup_kary.comp takes rql_lookup_args, too: keys and rows in the order of the tree. lookup_kary_build.comp puts
+ * them there: `upper` nodes are above the lowest level, which has room for `lowest`. */
+#define RQL_LOOKUP_KARY_BYTES 32u /* of a node: a GPU's least read */
+#define RQL_LOOKUP_KARY_KEYS(key_bits) (8u * RQL_LOOKUP_KARY_BYTES / (key_bits))
+struct rql_lookup_kary_args {
+	uint64_t keys, rows; /* ascending */
+	uint64_t keys_out, rows_out;
+	uint64_t places; /* keys in whole nodes */
+	uint64_t upper, lowest;
+	uint32_t count, unused;
+};
+RQL_KERNEL_STRUCT_SIZE(rql_lookup_kary_args, 64);
 
 /* lookup_points.comp: points in a hashed or direct map. Hashed: the partition is the top part_bits bits of the hash, its group
  * of slots in it the next bits' share of its groups. Slots of 32-bit keys: row << 32 | key; of 64-bit keys: the

@@ -6,7 +6,15 @@
 
 #define RQL_LOOKUP_KEYS UINT64_C(0xffff0000) /* at most, of a map */
 
-enum rql_lookup_form { RQL_LOOKUP_SORTED, RQL_LOOKUP_HASHED, RQL_LOOKUP_DIRECT, RQL_LOOKUP_BTREE };
+enum rql_lookup_form {
+	RQL_LOOKUP_SORTED,
+	RQL_LOOKUP_HASHED,
+	RQL_LOOKUP_DIRECT,
+	RQL_LOOKUP_BTREE,
+	RQL_LOOKUP_KARY
+};
+/* How a sorted map is searched between two entries of its directory. */
+enum rql_lookup_search { RQL_LOOKUP_BINARY, RQL_LOOKUP_INTERPOLATION };
 
 struct rql_lookup_map {
 	enum rql_lookup_form form;
@@ -15,9 +23,11 @@ struct rql_lookup_map {
 	/* All but HASHED: bounds of the keys, low <= high; of 32-bit keys below 2^32. DIRECT: high - low is below
 	 * RQL_LOOKUP_KEYS. */
 	uint64_t low, high;
-	/* SORTED; keys, rows and sums also BTREE */
+	/* SORTED; keys, rows and sums also BTREE; keys and rows also KARY */
 	uint32_t shift;         /* of the directory, 0 .. 63: (high - low) >> shift is below RQL_LOOKUP_KEYS */
-	struct rql_span keys;   /* key_bits each; BTREE: room for rql_lookup_tree_keys, at a multiple of 16 bytes */
+	enum rql_lookup_search search; /* of batches (lookup.h); bits and lists always take binary search */
+	struct rql_span keys; /* key_bits each; BTREE: room for rql_lookup_tree_keys, at a multiple of 16 bytes; KARY: for
+	                       * rql_lookup_kary_keys, at a multiple of 32 */
 	struct rql_span rows;   /* uint32_t each; left out: `keys` are pairs of 8 bytes, a key of 32 bits and its row */
 	struct rql_span starts; /* uint32_t[rql_lookup_starts] */
 	struct rql_span sums;   /* uint64_t[count + 1]: prefix sums of a value; may be left out */
@@ -38,6 +48,8 @@ uint64_t rql_lookup_starts(const struct rql_lookup_map *map);
  * first one says in which line each of them begins, from the top, as uint32_t. */
 uint64_t rql_lookup_tree_keys(const struct rql_lookup_map *map);
 uint64_t rql_lookup_tree_lines(const struct rql_lookup_map *map);
+/* KARY: the keys in whole nodes; those behind the last are all ones. */
+uint64_t rql_lookup_kary_keys(const struct rql_lookup_map *map);
 /* HASHED: sets part_bits and part_slots by the keys' number and width: half load. False: too many keys. */
 bool rql_lookup_choose_parts(struct rql_lookup_map *map);
 /* HASHED, DIRECT. */
@@ -46,7 +58,8 @@ uint32_t rql_lookup_slot_bytes(const struct rql_lookup_map *map);
 
 /* Makes a map of keys in any order; row i is the i-th of them.
  * Bytes moved for n keys of k bytes: SORTED 3 k + 8 for each 8 bits of k, 8 bytes an entry, sums 24. HASHED 3 k + 8 for
- * each of one or two passes of the partition, k + 4 read and its slots written. DIRECT the same, one pass. */
+ * each of one or two passes of the partition, k + 4 read and its slots written. DIRECT the same, one pass. KARY as
+ * SORTED, and 2 k + 8 for its own order. */
 struct rql_lookup_build {
 	struct rql_lookup_map map; /* where it is put */
 	struct rql_span keys;      /* not the map's */

@@ -6,7 +6,8 @@
 
 #include "primitive/lookup/lookup.h"
 
-enum directory { CHOSEN, NONE, DIRECT }; /* DIRECT: of the first half of the bounds at most, by shift 0 */
+/* NONE: nor bounds; WHOLE: one entry; DIRECT: of the first half of the bounds at most, by shift 0. */
+enum directory { CHOSEN, NONE, WHOLE, DIRECT };
 
 struct lookup_check {
 	enum rql_key_pattern pattern;
@@ -15,12 +16,14 @@ struct lookup_check {
 	uint64_t keys, probes, absent; /* absent: probes that are allocated, but not there */
 };
 
+#define BINARY RQL_LOOKUP_BINARY
 /* How a check is run. */
 struct lookup_way {
 	enum rql_lookup_form form;
 	bool ranges, only_rows; /* only_rows: the kernels' short way */
 	uint32_t order;         /* as in rql_lookup */
 	bool pairs;             /* sorted keys of 32 bits lie with their rows */
+	enum rql_lookup_search search;
 };
 
 struct lookup_arrays {
@@ -87,7 +90,11 @@ static void choose_directory(const struct lookup_check *k, const struct lookup_a
 		uint64_t half = (map->high - map->low) / 2;
 		map->high = map->low + (half < 5000 ? half : 5000);
 	}
-	map->shift = map->form == RQL_LOOKUP_BTREE ? 0 : k->directory == CHOSEN ? rql_lookup_choose_shift(k->keys, map->low, map->high) : 0;
+	map->shift = 0;
+	if (map->form != RQL_LOOKUP_BTREE && k->directory == CHOSEN)
+		map->shift = rql_lookup_choose_shift(k->keys, map->low, map->high);
+	if (k->directory == WHOLE)
+		map->shift = 63;
 	if (k->directory == NONE)
 		map->high = map->low;
 }
@@ -114,14 +121,27 @@ static rql_status make_table(struct rql_selftest *t, const struct lookup_way *wa
 	return rql_selftest_buffer(t, rql_lookup_build_temp_bytes(build), NULL, "temp of a map", &build->temp.buffer, err);
 }
 
+static rql_status make_kary(struct rql_selftest *t, struct rql_lookup_build *build, struct rql_error *err)
+{
+	struct rql_lookup_map *map = &build->map;
+	const uint64_t bytes = rql_lookup_kary_keys(map) * map->key_bits / 8;
+	map->shift = 0;
+	RQL_TRY(rql_selftest_buffer(t, bytes, NULL, "nodes of a map", &map->keys.buffer, err));
+	RQL_TRY(rql_selftest_buffer(t, map->count * 4, NULL, "rows of a map", &map->rows.buffer, err));
+	return rql_selftest_buffer(t, rql_lookup_build_temp_bytes(build), NULL, "temp of a map", &build->temp.buffer, err);
+}
+
 static rql_status make_map(struct rql_selftest *t, const struct lookup_check *k, const struct lookup_arrays *a,
                            const struct lookup_way *way, struct rql_lookup_build *build, struct rql_error *err)
 {
 	struct rql_lookup_map *map = &build->map;
-	*build = (struct rql_lookup_build){.map = {.form = way->form, .key_bits = k->key_bits, .count = k->keys},
+	*build = (struct rql_lookup_build){.map = {.form = way->form, .key_bits = k->key_bits, .count = k->keys,
+	                                           .search = way->search},
 	                                   .value_bits = 32, .value_signed = true};
 	choose_directory(k, a, map);
 	RQL_TRY(rql_drawn_buffer(t, k->key_bits, a->keys, k->keys, &build->keys, err));
+	if (map->form == RQL_LOOKUP_KARY)
+		return make_kary(t, build, err);
 	if (!is_ordered(map->form))
 		return make_table(t, way, build, err);
 	RQL_TRY(rql_selftest_buffer(t, k->keys * 4, a->values, "values of a map", &build->values.buffer, err));
@@ -230,19 +250,27 @@ static bool fits(const struct lookup_check *k, enum rql_lookup_form form)
 	return form != RQL_LOOKUP_DIRECT || k->pattern == RQL_KEYS_DENSE || k->pattern == RQL_KEYS_EQUAL || k->keys < 2;
 }
 
+/* Ways that all have ranges, or points. */
+static rql_status check_these(struct rql_selftest *t, const struct lookup_check *k, const struct lookup_way *ways,
+                              uint32_t count, struct rql_error *err)
+{
+	struct lookup_arrays a;
+	RQL_TRY(alloc_arrays(t, k, &a, err));
+	for (uint64_t i = 0; i < k->probes; i++)
+		want(k, &a, i, ways[0].ranges ? a.ends : NULL);
+	for (uint32_t i = 0; i < count; i++)
+		RQL_TRY(check_once(t, k, &a, &ways[i], err));
+	return RQL_OK;
+}
+
 /* All answers, then rows alone, with the probes as they come and in partitions. */
 static rql_status check_ways(struct rql_selftest *t, const struct lookup_check *k, enum rql_lookup_form form,
                              bool ranges, struct rql_error *err)
 {
 	const struct lookup_way ways[] = {
-		{form, ranges, false, 1, false}, {form, ranges, true, 0, true}, {form, ranges, false, 4, true}, {form, ranges, true, 9, false}};
-	struct lookup_arrays a;
-	RQL_TRY(alloc_arrays(t, k, &a, err));
-	for (uint64_t i = 0; i < k->probes; i++)
-		want(k, &a, i, ranges ? a.ends : NULL);
-	for (uint32_t i = 0; i < sizeof(ways) / sizeof(ways[0]) && fits(k, form); i++)
-		RQL_TRY(check_once(t, k, &a, &ways[i], err));
-	return RQL_OK;
+		{form, ranges, false, 1, false, BINARY}, {form, ranges, true, 0, true, BINARY},
+		{form, ranges, false, 4, true, BINARY}, {form, ranges, true, 9, false, BINARY}};
+	return fits(k, form) ? check_these(t, k, ways, sizeof(ways) / sizeof(ways[0]), err) : RQL_OK;
 }
 
 static rql_status check_sorted(struct rql_selftest *t, bool ranges, struct rql_error *err)
@@ -268,6 +296,49 @@ static rql_status test_tree(struct rql_selftest *t, struct rql_error *err)
 	return RQL_OK;
 }
 
+/* Keys that are evenly spread, and such that are not at all; with no bounds to guess by; by a directory, too. */
+static rql_status test_interpolation(struct rql_selftest *t, struct rql_error *err)
+{
+	static const struct lookup_check guessed[] = {
+		{RQL_KEYS_SPARSE, NONE, 32, 0, 50, 0},       {RQL_KEYS_SPARSE, NONE, 64, 1, 50, 0},
+		{RQL_KEYS_SPARSE, WHOLE, 32, 5003, 1500, 0}, {RQL_KEYS_SPARSE, WHOLE, 64, 3001, 1500, 9},
+		{RQL_KEYS_SPARSE, NONE, 64, 1000, 700, 0},   {RQL_KEYS_DENSE, WHOLE, 32, 3000, 900, 0},
+		{RQL_KEYS_DUPLICATES, WHOLE, 64, 2000, 900, 0}, {RQL_KEYS_ENDS, WHOLE, 32, 300, 200, 0},
+		{RQL_KEYS_ENDS, WHOLE, 64, 300, 200, 0},     {RQL_KEYS_EQUAL, WHOLE, 32, 1000, 100, 0},
+		{RQL_KEYS_DUPLICATES, CHOSEN, 32, 2000, 900, 0},
+	};
+	for (uint32_t i = 0; i < sizeof(guessed) / sizeof(guessed[0]); i++)
+		for (unsigned ranges = 0; ranges < 2; ranges++) {
+			const struct lookup_way all = {.form = RQL_LOOKUP_SORTED, .ranges = ranges, .order = 1,
+			                               .search = RQL_LOOKUP_INTERPOLATION};
+			struct lookup_way rows = all;
+			rows.only_rows = rows.pairs = true;
+			rows.order = 4;
+			const struct lookup_way ways[] = {all, rows};
+			RQL_TRY(check_these(t, &guessed[i], ways, 2, err));
+		}
+	return RQL_OK;
+}
+
+/* One node, and a lowest level with one node more, with all, with some; keys that are all ones. */
+static rql_status test_kary(struct rql_selftest *t, struct rql_error *err)
+{
+	static const struct lookup_check trees[] = {
+		{RQL_KEYS_SPARSE, CHOSEN, 32, 0, 50, 0},      {RQL_KEYS_SPARSE, CHOSEN, 64, 1, 50, 0},
+		{RQL_KEYS_DENSE, CHOSEN, 32, 8, 40, 0},       {RQL_KEYS_DENSE, CHOSEN, 64, 5, 40, 0},
+		{RQL_KEYS_DENSE, CHOSEN, 32, 80, 200, 0},     {RQL_KEYS_DENSE, CHOSEN, 32, 81, 200, 0},
+		{RQL_KEYS_SPARSE, CHOSEN, 32, 5003, 1500, 0}, {RQL_KEYS_SPARSE, CHOSEN, 64, 3001, 1500, 9},
+		{RQL_KEYS_DUPLICATES, CHOSEN, 64, 624, 900, 0}, {RQL_KEYS_DUPLICATES, CHOSEN, 32, 2000, 900, 0},
+		{RQL_KEYS_ENDS, CHOSEN, 32, 300, 200, 0},     {RQL_KEYS_ENDS, CHOSEN, 64, 81, 200, 0},
+		{RQL_KEYS_EQUAL, CHOSEN, 32, 1000, 100, 0},
+	};
+	static const struct lookup_way ways[] = {{.form = RQL_LOOKUP_KARY, .only_rows = true, .order = 1},
+	                                         {.form = RQL_LOOKUP_KARY, .only_rows = true, .order = 4}};
+	for (uint32_t i = 0; i < sizeof(trees) / sizeof(trees[0]); i++)
+		RQL_TRY(check_these(t, &trees[i], ways, 2, err));
+	return RQL_OK;
+}
+
 /* Numbers of parts that the other checks do not have. */
 static rql_status check_parts(struct rql_selftest *t, struct rql_error *err)
 {
@@ -278,7 +349,7 @@ static rql_status check_parts(struct rql_selftest *t, struct rql_error *err)
 	for (uint64_t i = 0; i < k.probes; i++)
 		want(&k, &a, i, NULL);
 	for (uint32_t i = 0; i < sizeof(bits) / sizeof(bits[0]); i++)
-		RQL_TRY(check_once(t, &k, &a, &(struct lookup_way){RQL_LOOKUP_SORTED, false, true, bits[i] + 1, false}, err));
+		RQL_TRY(check_once(t, &k, &a, &(struct lookup_way){.only_rows = true, .order = bits[i] + 1}, err));
 	return RQL_OK;
 }
 
@@ -322,7 +393,7 @@ static uint32_t mixed(uint32_t x)
 static rql_status test_full_part(struct rql_selftest *t, struct rql_error *err)
 {
 	const struct lookup_check k = {RQL_KEYS_SPARSE, CHOSEN, 32, 4096, 10, 0};
-	const struct lookup_way way = {RQL_LOOKUP_HASHED, false, true, 1, false};
+	const struct lookup_way way = {RQL_LOOKUP_HASHED, false, true, 1, false, BINARY};
 	struct lookup_arrays a;
 	struct rql_lookup_map map = {.form = RQL_LOOKUP_HASHED, .key_bits = 32, .count = k.keys};
 	uint64_t failed;
@@ -346,7 +417,7 @@ static rql_status test_full_part(struct rql_selftest *t, struct rql_error *err)
 static rql_status test_no_place(struct rql_selftest *t, struct rql_error *err)
 {
 	const struct lookup_check k = {RQL_KEYS_DENSE, DIRECT, 32, 3000, 10, 0};
-	const struct lookup_way way = {RQL_LOOKUP_DIRECT, false, true, 1, false};
+	const struct lookup_way way = {RQL_LOOKUP_DIRECT, false, true, 1, false, BINARY};
 	struct lookup_arrays a;
 	struct rql_lookup_map map = {.count = k.keys};
 	uint64_t failed, outside = 0;
@@ -366,7 +437,7 @@ static rql_status test_refused(struct rql_selftest *t, struct rql_error *err)
 {
 	const struct lookup_check k = {RQL_KEYS_SPARSE, CHOSEN, 32, 10, 10, 0};
 	struct lookup_arrays a;
-	const struct lookup_way sorted = {RQL_LOOKUP_SORTED, false, false, 1, false}, hashed = {RQL_LOOKUP_HASHED, false, true, 1, false};
+	const struct lookup_way sorted = {.order = 1}, hashed = {.form = RQL_LOOKUP_HASHED, .only_rows = true, .order = 1};
 	struct rql_lookup_build build, table;
 	struct rql_commands *c;
 	RQL_TRY(alloc_arrays(t, &k, &a, err));
@@ -387,6 +458,10 @@ static rql_status test_refused(struct rql_selftest *t, struct rql_error *err)
 	lookup = (struct rql_lookup){.map = table.map, .count = 10, .points = build.keys, .counts = build.map.rows};
 	if (rql_record_lookup(c, &lookup, NULL) != RQL_ERROR_INTERNAL)
 		return rql_selftest_wrong(err, "counts were taken from a map that has none");
+	lookup = (struct rql_lookup){.map = build.map, .count = 10, .points = build.keys, .counts = build.map.rows};
+	lookup.map.form = RQL_LOOKUP_KARY;
+	if (rql_record_lookup(c, &lookup, NULL) != RQL_ERROR_INTERNAL)
+		return rql_selftest_wrong(err, "counts were taken from a map that gives rows alone");
 	table.map.part_slots--;
 	if (rql_record_lookup_build(c, &table, NULL) != RQL_ERROR_INTERNAL)
 		return rql_selftest_wrong(err, "a hashed map was made with fewer slots than its keys need");
@@ -401,6 +476,8 @@ const struct rql_selftest_case rql_selftest_lookup[] = {
 	{"lookup.points", RQL_SELFTEST_UNIT(RQL_UNIT_COMPUTE), test_points},
 	{"lookup.ranges", RQL_SELFTEST_UNIT(RQL_UNIT_COMPUTE), test_ranges},
 	{"lookup.tree", RQL_SELFTEST_UNIT(RQL_UNIT_COMPUTE), test_tree},
+	{"lookup.interpolation", RQL_SELFTEST_UNIT(RQL_UNIT_COMPUTE), test_interpolation},
+	{"lookup.kary", RQL_SELFTEST_UNIT(RQL_UNIT_COMPUTE), test_kary},
 	{"lookup.hashed", RQL_SELFTEST_UNIT(RQL_UNIT_COMPUTE), test_hashed},
 	{"lookup.direct", RQL_SELFTEST_UNIT(RQL_UNIT_COMPUTE), test_direct},
 	{"lookup.full_part", RQL_SELFTEST_UNIT(RQL_UNIT_COMPUTE), test_full_part},

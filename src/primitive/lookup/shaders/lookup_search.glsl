@@ -1,5 +1,5 @@
-// Searching sorted keys behind a directory. KEY_BITS: 32 or 64. Needs key_words.glsl, and args with keys, rows, starts,
-// base, shift, last, stride.
+// Searching sorted keys behind a directory. KEY_BITS: 32 or 64. INTERPOLATE: 1: not by halves. Needs key_words.glsl, and
+// args with keys, rows, starts, base, shift, last, stride.
 #define BESIDE 4u
 
 // A key, and its row, by its place.
@@ -26,7 +26,7 @@ bool is_before(KEY there, KEY key, bool after)
 // The first place in [low, high) whose key is not below `key` (after: is above it), else high. A chosen directory's entries
 // have a key or two. A search in them would be as many reads as its longest one of a subgroup, one after the other: so
 // the last few keys are read side by side, and those before are counted.
-uint search(uint low, uint high, KEY key, bool after)
+uint bisect(uint low, uint high, KEY key, bool after)
 {
 	while (high - low > BESIDE) {
 		uint middle = low + (high - low) / 2u;
@@ -45,6 +45,12 @@ uint search(uint low, uint high, KEY key, bool after)
 		before += low + k < high && is_before(there[k], key, after) ? 1u : 0u;
 	return low + before;
 }
+
+#if INTERPOLATE
+#include "primitive/lookup/shaders/lookup_interpolate.glsl"
+#else
+#define search bisect
+#endif
 
 // The same in all keys.
 uint bound_of(KEY key, bool after)
