@@ -31,6 +31,8 @@ struct rql_rx_form {
 	bool drop; /* cgRX's scene has the bits that it chooses, else all */
 	bool hashed; /* a map: points of keys that come once */
 	bool tree;   /* a map: a B+ tree */
+	bool interpolation; /* a map: searched so, without a directory */
+	bool kary;   /* a map: a search tree in the keys' own memory; rows, no sums */
 	/* cgRX in nodes of so many keys, which takes the shape's changes: in place, or anew. 0: it is not in nodes */
 	uint32_t log2_node;
 	bool anew;

@@ -16,6 +16,7 @@ static const char help[] =
 	"                      (table 4; cgRX in nodes), 5: origins of ranges (table 3), 10 to 18: sections 4.2 to 4.10 (default 10)\n"
 	"  --log2-scale N      keys and probes times 2^N, -20 to 0 (default 0: 2^26 keys, 2^27 probes)\n"
 	"  --cases TEXT        only cases whose name has this text in it\n"
+	"  --forms F,...       only these forms, as RX,interpolation,k-ary (default: all)\n"
 	"  --runs N            runs of each, 1 to 1000 (default 5)\n"
 	"  --json FILE         write all figures\n"
 	"  --help              this text\n";
@@ -45,6 +46,8 @@ static const struct rql_rx_form
 	hash = {.name = "hash", .kind = RQL_RX_KIND_MAP, .hashed = true},
 	sorted = {.name = "sorted array", .kind = RQL_RX_KIND_MAP},
 	radix = {.name = "sorted, directory", .kind = RQL_RX_KIND_MAP, .directory = true},
+	interpolation = {.name = "interpolation", .kind = RQL_RX_KIND_MAP, .interpolation = true},
+	kary = {.name = "k-ary", .kind = RQL_RX_KIND_MAP, .kary = true},
 	tree = {.name = "B+ tree", .kind = RQL_RX_KIND_MAP, .tree = true};
 /* Figure 8's and 9's cuts of 26 bits: x, y, z. */
 static const struct rql_rx_form
@@ -57,12 +60,13 @@ static const struct rql_rx_form
 	cut_22_0_4 = {.name = "RX, 22 + 0 + 4", POINTS, .bits = {22, 0, 22}};
 
 #define LIST(name, ...) static const struct rql_rx_form *const name[] = {__VA_ARGS__, NULL}
-LIST(all_points, &rx, &rx_first, &rx_boxes, &cgrx_5, &cgrx_8, &sorted, &radix, &tree, &hash);
-LIST(all_parts, &rx, &rx_first, &rx_fast, &rx_boxes, &rx_scaled, &cgrx_5, &cgrx_8, &sorted, &radix, &tree, &hash);
-LIST(all_sorted, &rx, &rx_first, &rx_boxes, &rx_run, &cgrx_5, &cgrx_5_run, &cgrx_8, &sorted, &radix, &tree);
-LIST(some, &rx, &cgrx_5, &sorted, &radix, &tree, &hash);
-LIST(some_sorted, &rx, &cgrx_5_run, &sorted, &radix, &tree);
-LIST(sparse, &rx, &cgrx_5, &cgrx_drop, &sorted, &radix, &tree, &hash);
+#define SEARCHED &sorted, &interpolation, &kary, &radix, &tree
+LIST(all_points, &rx, &rx_first, &rx_boxes, &cgrx_5, &cgrx_8, SEARCHED, &hash);
+LIST(all_parts, &rx, &rx_first, &rx_fast, &rx_boxes, &rx_scaled, &cgrx_5, &cgrx_8, SEARCHED, &hash);
+LIST(all_sorted, &rx, &rx_first, &rx_boxes, &rx_run, &cgrx_5, &cgrx_5_run, &cgrx_8, SEARCHED, &hash);
+LIST(some, &rx, &cgrx_5, SEARCHED, &hash);
+LIST(some_sorted, &rx, &cgrx_5_run, SEARCHED, &hash);
+LIST(sparse, &rx, &cgrx_5, &cgrx_drop, SEARCHED, &hash);
 LIST(modes, &rx, &rx_extended);
 LIST(rays, &rx, &rx_offset, &rx_zero);
 LIST(range_rays, &rx_offset, &rx_zero);
@@ -71,8 +75,8 @@ LIST(cuts, &cut_22_4, &cut_13_13, &cut_4_22, &cut_9_9, &cut_13_0_13, &cut_22_0_4
 LIST(range_cuts, &cut_22_4, &cut_13_13, &cut_4_22);
 LIST(updates, &rx_refit, &rx, &cgrx_nodes, &cgrx_anew, &cgrx_5);
 LIST(added, &rx, &cgrx_nodes, &cgrx_anew, &cgrx_5);
-LIST(orders, &rx_unordered, &rx, &sorted, &radix, &tree);
-LIST(ranges, &rx_offset, &cgrx_5, &sorted, &radix, &tree);
+LIST(orders, &rx_unordered, &rx, SEARCHED, &hash);
+LIST(ranges, &rx_offset, &cgrx_5, &sorted, &interpolation, &radix, &tree);
 
 #define U32 .log2_keys = 26, .log2_probes = 27, .key_bits = 32
 #define U64 .log2_keys = 26, .log2_probes = 27, .key_bits = 64
@@ -128,6 +132,7 @@ static const struct rql_rx_shape shapes[] = {
 	{14, "10 % hit", U32, .uniform = 100, .miss = 900, .forms = some, .paper = "RX beats the hash table, too"},
 	{14, "none hits", U32, .uniform = 100, .miss = 1000, .forms = some, .paper_ms = 24.8,
 	 .paper = "RX 24.8 ms, hash 34.3"},
+	{14, "none hits, beyond all keys", U32, .miss = 1000, .forms = some, .paper = "RX is faster still: it ends at the root"},
 	{14, "none hits, sorted", U32, .uniform = 100, .miss = 1000, .sorted = true, .forms = some_sorted},
 	{15, "64-bit keys, dense", U64, .forms = some, .paper_ms = 76.5, .paper = "RX 76.5 ms as with 32 bits, hash 49.2"},
 	{15, "64-bit keys, anywhere", U64, .uniform = 100, .forms = sparse},
@@ -138,6 +143,8 @@ static const struct rql_rx_shape shapes[] = {
 	{16, "Zipf 1.0", U32, .zipf = 1.0f, .forms = some, .paper = "cache hits make all faster"},
 	{16, "Zipf 1.5", U32, .zipf = 1.5f, .forms = some, .paper_ms = 6.7, .paper = "RX 6.7 ms, hash 9.4"},
 	{16, "Zipf 2.0", U32, .zipf = 2.0f, .forms = some},
+	{16, "80 % of the keys dense, 20 % anywhere", U32, .uniform = 20, .forms = some,
+	 .paper = "keys that are skewed leave all unaffected (without a figure)"},
 	{17, "ranges of 1", FEW, .width = 1, .forms = ranges},
 	{17, "ranges of 16", FEW, .width = 16, .forms = ranges},
 	{17, "ranges of 16, partitioned", FEW, .width = 16, .partitioned = true, .forms = ranges},
@@ -176,7 +183,7 @@ int rql_rx_options_run(int argc, char **argv, const char *text, struct rql_relat
 		else if (rql_args_value(&args, "runs", &value))
 			rql_args_integer(&args, "runs", value, 1, 1000, &o->runs);
 		else if (!rql_args_value(&args, "device", &o->device) && !rql_args_value(&args, "cases", &o->cases) &&
-		         !rql_args_value(&args, "json", &o->json))
+		         !rql_args_value(&args, "forms", &o->forms) && !rql_args_value(&args, "json", &o->json))
 			rql_args_benchmark(&args, &benchmark);
 	}
 	return args.failed ? 2 : rql_relation_run(o);

@@ -153,6 +153,20 @@ static rql_status tree_memory(struct running *r, struct rql_error *err)
 	return w->sum_out.buffer ? rql_relation_buffer(w->b, (w->keys + 1) * 8, &map->sums.buffer, err) : RQL_OK;
 }
 
+static rql_status kary_memory(struct running *r, struct rql_error *err)
+{
+	struct rql_rx_world *w = r->w;
+	struct rql_lookup_map *map = &r->map;
+	map->form = RQL_LOOKUP_KARY;
+	map->high = w->last;
+	if (w->sum_out.buffer)
+		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "a search tree in the keys' own memory has no sums");
+	const uint64_t keys = rql_lookup_kary_keys(map) * map->key_bits / 8;
+	r->bytes = keys + w->keys * 4;
+	RQL_TRY(rql_relation_buffer(w->b, keys, &map->keys.buffer, err));
+	return rql_relation_buffer(w->b, w->keys * 4, &map->rows.buffer, err);
+}
+
 static rql_status map_memory(struct running *r, struct rql_error *err)
 {
 	struct rql_rx_world *w = r->w;
@@ -167,6 +181,13 @@ static rql_status map_memory(struct running *r, struct rql_error *err)
 	}
 	if (r->form->tree)
 		return tree_memory(r, err);
+	if (r->form->kary)
+		return kary_memory(r, err);
+	if (r->form->interpolation) {
+		map->search = RQL_LOOKUP_INTERPOLATION;
+		map->high = w->last;
+		map->shift = 63;
+	}
 	if (r->form->directory) {
 		map->high = w->last;
 		map->shift = rql_lookup_choose_shift(w->keys, 0, w->last);
@@ -439,6 +460,8 @@ static void report(struct running *r, bool first)
 	struct rql_strbuf *j = &r->w->b->json;
 	const bool rays = r->form->kind != RQL_RX_KIND_MAP;
 	printf("  %.1f bytes a key, built in %.1f ms", (double)r->bytes / (double)r->w->keys, r->build_ms);
+	if (r->cgrx)
+		printf(", %.2f of them to find representatives", r->cgrx->find_ms);
 	if (r->refit_ms > 0)
 		printf(", refitted in %.1f", r->refit_ms);
 	if (r->updated)
@@ -456,6 +479,8 @@ static void report(struct running *r, bool first)
 	rql_json_string(j, "what", "structure");
 	rql_json_number(j, "bytes_a_key", (double)r->bytes / (double)r->w->keys);
 	rql_json_number(j, "build_ms", r->build_ms);
+	if (r->cgrx)
+		rql_json_number(j, "find_representatives_ms", r->cgrx->find_ms);
 	rql_json_number(j, "refit_ms", r->refit_ms);
 	rql_json_number(j, "update_ms", r->update_ms);
 	rql_json_count(j, "updated", r->updated);
@@ -512,6 +537,8 @@ rql_status rql_rx_shape_run(struct rql_relation_bench *b, const struct rql_rx_sh
 	RQL_TRY(rql_rx_world_new(b, shape, &world, err));
 	const uint32_t buffers = b->buffer_count;
 	for (uint32_t f = 0; shape->forms[f]; f++) {
+		if (!rql_relation_form_wanted(b, shape->forms[f]->name))
+			continue;
 		struct running r = {.w = &world, .form = shape->forms[f]};
 		r.base = (struct rql_relation_case){.record = record, .check = check, .state = &r};
 		r.base.floor_bytes = (double)world.probes * (shape->key_bits / 8 * (shape->width ? 2 : 1) +

@@ -13,9 +13,10 @@ static const char help[] =
 	"when an answer is wrong.\n"
 	"\n"
 	"  --device D          as rayql_devices() names it: vulkan:0, a UUID, a PCI address (default: the first GPU)\n"
-	"  --figure N          5, 6, 7 (with 8 and 9), 10, 12 to 15, 17 (with 18), 19 to 25 (default 19)\n"
+	"  --figure N          5, 6, 7 (with 8 and 9), 10 to 17 (with 18), 19 to 25 (default 19)\n"
 	"  --log2-scale N      keys and probes times 2^N, -20 to 0 (default 0: 2^23 keys, 2^25 probes)\n"
 	"  --cases TEXT        only cases whose name has this text in it\n"
+	"  --forms F,...       only these forms, as thesis,interpolation,k-ary (default: all)\n"
 	"  --runs N            runs of each, 1 to 1000 (default 5)\n"
 	"  --json FILE         write all figures\n"
 	"  --help              this text\n";
@@ -24,6 +25,7 @@ static const char help[] =
 #define CHANGED .kind = RQL_RX_KIND_CGRX, .lines = true, .scan = true
 static const struct rql_rx_form
 	old = {.name = "RX", .ray = RQL_KEY_PERPENDICULAR},
+	old_unordered = {.name = "RX, keys as they come", .ray = RQL_KEY_PERPENDICULAR, .unordered = true},
 	old_ranges = {.name = "RX", .ray = RQL_KEY_OFFSET},
 	changed = {.name = "thesis", CHANGED, .parts = 16},
 	changed_sums = {.name = "thesis, prefix sums", .kind = RQL_RX_KIND_CGRX, .lines = true, .parts = 16},
@@ -39,6 +41,9 @@ static const struct rql_rx_form
 	cgrx_8 = {.name = "cgRX, buckets of 256", .kind = RQL_RX_KIND_CGRX, .log2_bucket = 8, .scan = true},
 	sorted = {.name = "sorted array", .kind = RQL_RX_KIND_MAP},
 	radix = {.name = "sorted, directory", .kind = RQL_RX_KIND_MAP, .directory = true},
+	interpolation = {.name = "interpolation", .kind = RQL_RX_KIND_MAP, .interpolation = true},
+	kary = {.name = "k-ary", .kind = RQL_RX_KIND_MAP, .kary = true},
+	hash = {.name = "hash", .kind = RQL_RX_KIND_MAP, .hashed = true},
 	tree = {.name = "B+ tree", .kind = RQL_RX_KIND_MAP, .tree = true};
 
 #define LIST(name, ...) static const struct rql_rx_form *const name[] = {__VA_ARGS__, NULL}
@@ -47,12 +52,18 @@ LIST(point_change, &old, &changed);
 LIST(mapping, &changed, &inverse);
 LIST(levels, &parts_0, &parts_2, &parts_4, &parts_6, &parts_8);
 LIST(order, &changed, &changed_run);
-LIST(points, &changed, &markers, &changed_run, &cgrx_5, &cgrx_8, &sorted, &radix, &tree);
-LIST(sparse_points, &changed, &cgrx_5, &cgrx_8, &sorted, &radix, &tree);
-LIST(ranges, &changed, &changed_sums, &cgrx_5, &cgrx_8, &sorted, &radix, &tree);
+#define SEARCHED &sorted, &interpolation, &kary, &radix, &tree
+LIST(compression, &changed);
+LIST(points, &changed, &markers, &changed_run, &cgrx_5, &cgrx_8, SEARCHED, &hash);
+LIST(sparse_points, &changed, &cgrx_5, &cgrx_8, SEARCHED, &hash);
+LIST(insert_orders, &old_unordered, &old, &changed, &cgrx_5, &cgrx_8, SEARCHED, &hash);
+LIST(ranges, &changed, &changed_sums, &cgrx_5, &cgrx_8, &sorted, &interpolation, &radix, &tree);
 
 #define SIZE .log2_keys = 23, .log2_probes = 25, .key_bits = 32
 #define RANGE .log2_keys = 23, .log2_probes = 20, .key_bits = 32 /* 2^25 of 1024 rows are 2^35 hits of the old RX */
+#define COMPRESSED .log2_keys = 23, .log2_probes = 17, .key_bits = 32, .uniform = 100, .forms = compression
+#define INSERTED(keys) .log2_keys = keys, .log2_probes = 25, .key_bits = 32, .uniform = 100, .sorted = true, \
+	.forms = insert_orders
 static const struct rql_rx_shape shapes[] = {
 	{5, "ranges of 4", RANGE, .width = 4, .forms = range_change},
 	{5, "ranges of 64", RANGE, .width = 64, .forms = range_change},
@@ -69,6 +80,13 @@ static const struct rql_rx_shape shapes[] = {
 	 .forms = point_change},
 	{10, "1024 rows a key", RANGE, .uniform = 100, .log2_dups = 10, .forms = point_change,
 	 .paper = "compressed duplicates are as fast as ranges; compressing takes 3 ms at most"},
+	{11, "compressed, 1 row a key", COMPRESSED},
+	{11, "compressed, 4 rows a key", COMPRESSED, .log2_dups = 2},
+	{11, "compressed, 16 rows a key", COMPRESSED, .log2_dups = 4},
+	{11, "compressed, 64 rows a key", COMPRESSED, .log2_dups = 6},
+	{11, "compressed, 256 rows a key", COMPRESSED, .log2_dups = 8},
+	{11, "compressed, 1024 rows a key", COMPRESSED, .log2_dups = 10,
+	 .paper = "to find the different keys takes 3 ms at most, of a build of some 50"},
 	{12, "unsorted", SIZE, .uniform = 100, .forms = order},
 	{12, "sorted", SIZE, .uniform = 100, .sorted = true, .forms = order, .paper = "up to 3 times as fast, with the sort"},
 	{13, "ranges, unsorted", RANGE, .width = 1024, .forms = order},
@@ -83,6 +101,13 @@ static const struct rql_rx_shape shapes[] = {
 	 .forms = points},
 	{15, "2^23 keys", SIZE, .uniform = 100, .sorted = true, .forms = points,
 	 .paper = "sorting pays for all but the B+ tree"},
+	{16, "2^15 keys, as they come", INSERTED(15)},
+	{16, "2^15 keys, inserted in order", INSERTED(15), .ordered = true},
+	{16, "2^19 keys, as they come", INSERTED(19)},
+	{16, "2^19 keys, inserted in order", INSERTED(19), .ordered = true},
+	{16, "2^23 keys, as they come", INSERTED(23)},
+	{16, "2^23 keys, inserted in order", INSERTED(23), .ordered = true,
+	 .paper = "the B+ tree and the hash table gain nothing by sorted keys; RX, cgRX and the array get theirs sorted"},
 	{17, "2^15 keys", .log2_keys = 15, .log2_probes = 17, .key_bits = 32, .uniform = 100, .forms = sparse_points},
 	{17, "2^19 keys", .log2_keys = 19, .log2_probes = 17, .key_bits = 32, .uniform = 100, .forms = sparse_points},
 	{17, "2^23 keys", .log2_keys = 23, .log2_probes = 17, .key_bits = 32, .uniform = 100, .forms = sparse_points,

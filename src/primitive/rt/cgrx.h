@@ -59,6 +59,7 @@ struct rql_cgrx {
 	uint32_t part_log2;
 	uint64_t bytes;  /* resident, all of it */
 	double build_ms; /* device time */
+	double find_ms;  /* of it: to find representatives and markers among sorted keys (the thesis's compression) */
 };
 /* Sets space and drop by the other fields: 8 bits more than representatives have, in lines as long as may be. */
 void rql_cgrx_choose_space(struct rql_cgrx_spec *spec);

@@ -297,8 +297,10 @@ static rql_status build(struct building *b, struct rql_error *err)
 {
 	struct rql_cgrx *x = b->cgrx;
 	RQL_TRY(x->spec.rows.buffer ? copy_keys(b, err) : sort_keys(b, err));
+	const double sorted_ms = x->build_ms;
 	RQL_TRY(count_triangles(b, err));
 	RQL_TRY(list_triangles(b, err));
+	x->find_ms = x->build_ms - sorted_ms;
 	RQL_TRY(build_levels(b, err));
 	x->build_ms += x->accel->build_ms;
 	x->bytes = x->accel->bytes + x->spec.count * (x->spec.key_bits / 8 + 4) +
