@@ -33,12 +33,14 @@ struct form {
 	bool plain;  /* a directory of one entry */
 	bool points; /* has no ranges */
 	bool dense;  /* of dense keys alone */
+	uint32_t node_bytes;
 };
 static const struct form forms[] = {
 	{"sorted", .form = RQL_LOOKUP_SORTED},
 	{"binary search", .form = RQL_LOOKUP_SORTED, .plain = true},
 	{"interpolation", .form = RQL_LOOKUP_SORTED, .plain = true, .search = RQL_LOOKUP_INTERPOLATION},
 	{"k-ary", .form = RQL_LOOKUP_KARY, .points = true},
+	{"k-ary of 64 bytes", .form = RQL_LOOKUP_KARY, .points = true, .node_bytes = 64},
 	{"B+ tree", .form = RQL_LOOKUP_BTREE},
 	{"hashed", .form = RQL_LOOKUP_HASHED, .points = true},
 	{"direct", .form = RQL_LOOKUP_DIRECT, .points = true, .dense = true},
@@ -139,6 +141,7 @@ static rql_status make_map(struct rql_relation_bench *b, const struct shape *s, 
 	struct rql_lookup_map *map = &one->build.map;
 	map->form = one->form->form;
 	map->search = one->form->search;
+	map->node_bytes = one->form->node_bytes;
 	if (map->form == RQL_LOOKUP_SORTED)
 		map->shift = one->form->plain ? 63 : rql_lookup_choose_shift(map->count, map->low, map->high);
 	if (map->form == RQL_LOOKUP_KARY) {
@@ -194,12 +197,13 @@ static double search_sectors(const struct lookup_case *one)
 {
 	const struct rql_lookup_map *map = &one->build.map;
 	const double n = (double)map->count, in_sector = SECTOR * 8 / map->key_bits;
-	const uint32_t node = (map->form == RQL_LOOKUP_KARY ? 256 : 512) / map->key_bits;
+	const bool small = map->form == RQL_LOOKUP_KARY && !map->node_bytes; /* a node is a sector, else two */
+	const uint32_t node = (small ? 256 : 512) / map->key_bits;
 	double reads = 1;
 	if (map->form == RQL_LOOKUP_BTREE || map->form == RQL_LOOKUP_KARY) {
 		for (uint64_t left = map->count; left > node; reads++)
 			left /= node + 1;
-		return map->form == RQL_LOOKUP_KARY ? reads - 1 : 2 * reads - 1;
+		return small ? reads - 1 : 2 * reads - 1;
 	}
 	if (!one->form->plain)
 		return map->shift ? 1 : 0;

@@ -70,8 +70,11 @@ static rql_status check_table(const struct rql_lookup_map *map, struct rql_error
 
 static rql_status check_kary(const struct rql_lookup_map *map, struct rql_error *err)
 {
+	const uint32_t node = rql_lookup_node_bytes(map);
+	if (node != 32 && node != 64)
+		return rql_error_set(err, RQL_ERROR_INTERNAL, "a search tree of nodes of %u bytes", node);
 	const uint64_t bytes = rql_lookup_kary_keys(map) * map->key_bits / 8;
-	RQL_TRY(rql_span_check(&map->keys, bytes / RQL_LOOKUP_KARY_BYTES, RQL_LOOKUP_KARY_BYTES, "nodes of a map", err));
+	RQL_TRY(rql_span_check(&map->keys, bytes / node, node, "nodes of a map", err));
 	return rql_span_check(&map->rows, map->count, 4, "rows of a map", err);
 }
 
@@ -248,12 +251,13 @@ static rql_status record_kernel(struct rql_commands *c, const struct rql_lookup 
 {
 	struct rql_device *device = rql_lookup_device(&lookup->map);
 	const uint32_t subgroups = rql_relation_subgroups(device, RQL_THREADS);
-	uint32_t constants[] = {RQL_THREADS, subgroups, tiles->bits ? tiles->rows : 0};
+	const uint32_t kary = lookup->map.form == RQL_LOOKUP_KARY;
+	uint32_t constants[] = {RQL_THREADS, subgroups, tiles->bits ? tiles->rows : 0, rql_lookup_node_bytes(&lookup->map)};
 	uint64_t groups = rql_div_up(lookup->count, (uint64_t)RQL_THREADS * items);
 	const struct rql_pipeline *pipeline;
 	if (tiles->bits)
 		groups = rql_div_up(rql_div_up(tiles->count, items) << tiles->bits, subgroups);
-	RQL_TRY(rql_pipeline_get(device, kernel, constants, 3, &pipeline, err));
+	RQL_TRY(rql_pipeline_get(device, kernel, constants, 3 + kary, &pipeline, err));
 	rql_record_dispatch(c, "lookup.probe", pipeline, args, groups, uses->use, uses->count);
 	return RQL_OK;
 }

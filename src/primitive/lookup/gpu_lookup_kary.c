@@ -1,5 +1,5 @@
-/* Maps on a GPU whose keys lie as a search tree of nodes of 32 bytes, with nothing beside them (lookup.h, KARY): sorted,
- * then put into that order. */
+/* Maps on a GPU whose keys lie as a search tree, with nothing beside them (lookup.h, KARY): sorted, then put into that
+ * order. */
 #include "primitive/lookup/lookup_internal.h"
 
 #include "shaders/primitive/lookup_kary_build_32.comp.h"
@@ -8,10 +8,14 @@
 static const struct rql_kernel build_kernels[2] = {RQL_LOOKUP_KERNEL(lookup_kary_build_32, rql_lookup_kary_args),
                                                    RQL_LOOKUP_KERNEL(lookup_kary_build_64, rql_lookup_kary_args)};
 
+static uint64_t node_keys(const struct rql_lookup_map *map)
+{
+	return rql_lookup_node_bytes(map) * 8 / map->key_bits;
+}
+
 uint64_t rql_lookup_kary_keys(const struct rql_lookup_map *map)
 {
-	const uint64_t keys = RQL_LOOKUP_KARY_KEYS(map->key_bits);
-	return rql_div_up(map->count, keys) * keys;
+	return rql_div_up(map->count, node_keys(map)) * node_keys(map);
 }
 
 struct kary_plan {
@@ -42,7 +46,7 @@ uint64_t rql_lookup_kary_temp_bytes(const struct rql_lookup_build *build)
 rql_status rql_record_lookup_kary(struct rql_commands *c, const struct rql_lookup_build *build, struct rql_error *err)
 {
 	const struct rql_lookup_map *map = &build->map;
-	const uint64_t keys = RQL_LOOKUP_KARY_KEYS(map->key_bits), places = rql_lookup_kary_keys(map);
+	const uint64_t keys = node_keys(map), places = rql_lookup_kary_keys(map);
 	const struct kary_plan plan = plan_of(build);
 	struct rql_uses uses = {.count = 0};
 	if (!map->count)
@@ -57,6 +61,7 @@ rql_status rql_record_lookup_kary(struct rql_commands *c, const struct rql_looku
 		.places = places,
 		.lowest = 1,
 		.count = (uint32_t)map->count,
+		.node_keys = (uint32_t)keys,
 	};
 	while (args.upper + args.lowest < places / keys) {
 		args.upper += args.lowest;

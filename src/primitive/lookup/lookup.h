@@ -11,8 +11,8 @@
  *   - BTREE: the same arrays under a B+ tree that is made once: nodes of a line of 64 bytes, 16 keys of 32 bits or 8 of
  *     64, level by level without pointers, since child c of node n is node n * (keys + 1) + c of the level below. A search
  *     reads a line a level. It has what a sorted map has, whatever the keys' distribution.
- *   - KARY: keys and rows in the order of a search tree, level by level, and nothing beside them: a node is 32 bytes,
- *     which a GPU reads at once, 8 keys of 32 bits or 4 of 64, and child c of node n is node n * (keys + 1) + c + 1. A
+ *   - KARY: keys and rows in the order of a search tree, level by level, and nothing beside them: a node is 32 bytes (or
+ *     64), which a GPU reads at once, 8 keys of 32 bits or 4 of 64, and child c of node n is node n * (keys + 1) + c + 1. A
  *     thread compares a whole node: lanes that shared one would have fewer probes under way. A level costs half the
  *     bytes that it does in a B+ tree, and no key is there twice. But what follows each other does not lie together:
  *     points only, and their rows.

@@ -91,6 +91,10 @@ rql_status rql_record_lookup_sort(struct rql_commands *c, const struct rql_looku
                                   struct rql_error *err) RQL_MUST_CHECK;
 
 /* gpu_lookup_kary.c */
+static inline uint32_t rql_lookup_node_bytes(const struct rql_lookup_map *map)
+{
+	return map->node_bytes ? map->node_bytes : RQL_LOOKUP_NODE_BYTES;
+}
 uint64_t rql_lookup_kary_temp_bytes(const struct rql_lookup_build *build);
 rql_status rql_record_lookup_kary(struct rql_commands *c, const struct rql_lookup_build *build,
                                   struct rql_error *err) RQL_MUST_CHECK;

@@ -82,14 +82,12 @@ RQL_KERNEL_STRUCT_SIZE(rql_lookup_sort_choose_args, 32);
 
 /* lookup_kary.comp takes rql_lookup_args, too: keys and rows in the order of the tree. lookup_kary_build.comp puts
  * them there: `upper` nodes are above the lowest level, which has room for `lowest`. */
-#define RQL_LOOKUP_KARY_BYTES 32u /* of a node: a GPU's least read */
-#define RQL_LOOKUP_KARY_KEYS(key_bits) (8u * RQL_LOOKUP_KARY_BYTES / (key_bits))
 struct rql_lookup_kary_args {
 	uint64_t keys, rows; /* ascending */
 	uint64_t keys_out, rows_out;
 	uint64_t places; /* keys in whole nodes */
 	uint64_t upper, lowest;
-	uint32_t count, unused;
+	uint32_t count, node_keys;
 };
 RQL_KERNEL_STRUCT_SIZE(rql_lookup_kary_args, 64);
 

@@ -31,6 +31,7 @@ struct rql_lookup_map {
 	struct rql_span rows;   /* uint32_t each; left out: `keys` are pairs of 8 bytes, a key of 32 bits and its row */
 	struct rql_span starts; /* uint32_t[rql_lookup_starts] */
 	struct rql_span sums;   /* uint64_t[count + 1]: prefix sums of a value; may be left out */
+	uint32_t node_bytes;   /* KARY: 32 or 64; 0: RQL_LOOKUP_NODE_BYTES */
 	struct rql_span nodes; /* BTREE: rql_lookup_tree_lines of 64 bytes, at a multiple of 16 */
 	/* HASHED, DIRECT */
 	uint32_t part_bits, part_slots; /* HASHED: 2^part_bits partitions of as many slots (rql_lookup_choose_parts) */
@@ -49,6 +50,7 @@ uint64_t rql_lookup_starts(const struct rql_lookup_map *map);
 uint64_t rql_lookup_tree_keys(const struct rql_lookup_map *map);
 uint64_t rql_lookup_tree_lines(const struct rql_lookup_map *map);
 /* KARY: the keys in whole nodes; those behind the last are all ones. */
+#define RQL_LOOKUP_NODE_BYTES 32u /* a GPU's least read */
 uint64_t rql_lookup_kary_keys(const struct rql_lookup_map *map);
 /* HASHED: sets part_bits and part_slots by the keys' number and width: half load. False: too many keys. */
 bool rql_lookup_choose_parts(struct rql_lookup_map *map);

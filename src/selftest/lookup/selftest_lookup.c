@@ -16,7 +16,6 @@ struct lookup_check {
 	uint64_t keys, probes, absent; /* absent: probes that are allocated, but not there */
 };
 
-#define BINARY RQL_LOOKUP_BINARY
 /* How a check is run. */
 struct lookup_way {
 	enum rql_lookup_form form;
@@ -24,6 +23,7 @@ struct lookup_way {
 	uint32_t order;         /* as in rql_lookup */
 	bool pairs;             /* sorted keys of 32 bits lie with their rows */
 	enum rql_lookup_search search;
+	uint32_t node_bytes; /* of a k-ary tree */
 };
 
 struct lookup_arrays {
@@ -136,7 +136,7 @@ static rql_status make_map(struct rql_selftest *t, const struct lookup_check *k,
 {
 	struct rql_lookup_map *map = &build->map;
 	*build = (struct rql_lookup_build){.map = {.form = way->form, .key_bits = k->key_bits, .count = k->keys,
-	                                           .search = way->search},
+	                                           .search = way->search, .node_bytes = way->node_bytes},
 	                                   .value_bits = 32, .value_signed = true};
 	choose_directory(k, a, map);
 	RQL_TRY(rql_drawn_buffer(t, k->key_bits, a->keys, k->keys, &build->keys, err));
@@ -267,9 +267,10 @@ static rql_status check_these(struct rql_selftest *t, const struct lookup_check 
 static rql_status check_ways(struct rql_selftest *t, const struct lookup_check *k, enum rql_lookup_form form,
                              bool ranges, struct rql_error *err)
 {
-	const struct lookup_way ways[] = {
-		{form, ranges, false, 1, false, BINARY}, {form, ranges, true, 0, true, BINARY},
-		{form, ranges, false, 4, true, BINARY}, {form, ranges, true, 9, false, BINARY}};
+	const struct lookup_way ways[] = {{.form = form, .ranges = ranges, .order = 1},
+	                                  {.form = form, .ranges = ranges, .only_rows = true, .order = 0, .pairs = true},
+	                                  {.form = form, .ranges = ranges, .order = 4, .pairs = true},
+	                                  {.form = form, .ranges = ranges, .only_rows = true, .order = 9}};
 	return fits(k, form) ? check_these(t, k, ways, sizeof(ways) / sizeof(ways[0]), err) : RQL_OK;
 }
 
@@ -333,7 +334,7 @@ static rql_status test_kary(struct rql_selftest *t, struct rql_error *err)
 		{RQL_KEYS_EQUAL, CHOSEN, 32, 1000, 100, 0},
 	};
 	static const struct lookup_way ways[] = {{.form = RQL_LOOKUP_KARY, .only_rows = true, .order = 1},
-	                                         {.form = RQL_LOOKUP_KARY, .only_rows = true, .order = 4}};
+	                                         {.form = RQL_LOOKUP_KARY, .only_rows = true, .order = 4, .node_bytes = 64}};
 	for (uint32_t i = 0; i < sizeof(trees) / sizeof(trees[0]); i++)
 		RQL_TRY(check_these(t, &trees[i], ways, 2, err));
 	return RQL_OK;
@@ -393,7 +394,7 @@ static uint32_t mixed(uint32_t x)
 static rql_status test_full_part(struct rql_selftest *t, struct rql_error *err)
 {
 	const struct lookup_check k = {RQL_KEYS_SPARSE, CHOSEN, 32, 4096, 10, 0};
-	const struct lookup_way way = {RQL_LOOKUP_HASHED, false, true, 1, false, BINARY};
+	const struct lookup_way way = {.form = RQL_LOOKUP_HASHED, .only_rows = true, .order = 1};
 	struct lookup_arrays a;
 	struct rql_lookup_map map = {.form = RQL_LOOKUP_HASHED, .key_bits = 32, .count = k.keys};
 	uint64_t failed;
@@ -417,7 +418,7 @@ static rql_status test_full_part(struct rql_selftest *t, struct rql_error *err)
 static rql_status test_no_place(struct rql_selftest *t, struct rql_error *err)
 {
 	const struct lookup_check k = {RQL_KEYS_DENSE, DIRECT, 32, 3000, 10, 0};
-	const struct lookup_way way = {RQL_LOOKUP_DIRECT, false, true, 1, false, BINARY};
+	const struct lookup_way way = {.form = RQL_LOOKUP_DIRECT, .only_rows = true, .order = 1};
 	struct lookup_arrays a;
 	struct rql_lookup_map map = {.count = k.keys};
 	uint64_t failed, outside = 0;

@@ -1,20 +1,21 @@
 #version 460
 // Looks up a batch of points in a map whose keys lie as a search tree (lookup.h, KARY), a thread each: a node is read by
-// two loads of 16 bytes from one sector, so that lanes need no words of each other. Floor: lookup.h. KEY_BITS: 32 or 64.
+// loads of 16 bytes that lie together, so that lanes need no words of each other. Floor: lookup.h. KEY_BITS: 32 or 64.
 #extension GL_GOOGLE_include_directive : require
 #include "device/kernel.glsl"
 #include "primitive/lookup/lookup_kernels.h"
 #include "primitive/relation/shaders/relation.glsl"
 layout(push_constant, scalar) uniform rql_push { rql_lookup_args args; };
-#define NODE_KEYS RQL_LOOKUP_KARY_KEYS(KEY_BITS)
+layout(constant_id = 3) const uint NODE_BYTES = 32u;
+#define NODE_KEYS (NODE_BYTES * 8u / KEY_BITS)
 #define NO_ROW 0xffffffffu
 
 // How many of a node's keys are below this one; adds those that are equal to it.
 uint below_in(uint64_t node, KEY key, inout uint equal_keys)
 {
 	uint below = 0u;
-	[[unroll]] for (uint i = 0u; i < RQL_LOOKUP_KARY_BYTES / 16u; i++) {
-		uvec4 words = RQL_U128(args.keys + node * RQL_LOOKUP_KARY_BYTES + i * 16u);
+	[[unroll]] for (uint i = 0u; i < NODE_BYTES / 16u; i++) {
+		uvec4 words = RQL_U128(args.keys + node * NODE_BYTES + i * 16u);
 #if KEY_BITS == 64
 		KEY first = packUint2x32(words.xy), second = packUint2x32(words.zw);
 		below += (first < key ? 1u : 0u) + (second < key ? 1u : 0u);

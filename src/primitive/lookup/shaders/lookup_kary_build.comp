@@ -7,7 +7,7 @@
 #include "primitive/relation/shaders/key_words.glsl"
 layout(local_size_x_id = 0) in;
 layout(push_constant, scalar) uniform rql_push { rql_lookup_kary_args args; };
-#define NODE_KEYS uint64_t(RQL_LOOKUP_KARY_KEYS(KEY_BITS))
+#define NODE_KEYS uint64_t(args.node_keys)
 
 // Which key in ascending order stands at a place. All levels but the lowest are full. Between their keys, in order, and
 // around them are gaps, in each of which a node of the lowest level lies, while there are some.
