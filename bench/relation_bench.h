@@ -18,7 +18,8 @@ struct rql_relation_options {
 	int64_t runs;
 	const char *benchmark; /* its name, for messages and JSON */
 	rql_status (*run)(struct rql_relation_bench *b, struct rql_error *err);
-	enum rql_unit unit; /* that the device must have */
+	enum rql_unit unit; /* that the device must have, if it is no CPU */
+	bool cpu;           /* may be one */
 	int64_t figure;    /* of rayql bench rx and thesis; 0: has none */
 	uint32_t figures;  /* of rayql bench garuda: a bit each */
 	int64_t log2_rows; /* the same */

@@ -40,7 +40,7 @@
 #define RQL_BENCH_SPARSE 0u      /* a one-to-one mix of their numbers */
 #define RQL_BENCH_DENSE 1u       /* their numbers */
 #define RQL_BENCH_CLUSTERED 2u   /* of 32 bits: runs of sqrt(n) numbers, or half as many, which lie anywhere */
-#define RQL_BENCH_EXPONENTIAL 3u /* of 64 bits: as many keys from 2^i to 2^(i + 1), for i from 32 on, as for the next i */
+#define RQL_BENCH_EXPONENTIAL 3u /* of 64 bits: as many from each 2^i to 2^(i + 1), for i from 32 on */
 #define RQL_BENCH_LOG2_OCTAVES 5u
 
 struct rql_relation_bench_args {

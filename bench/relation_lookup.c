@@ -1,11 +1,12 @@
 /* The look-ups of rayql bench device: keys without duplicates, rows and probes in random order, answers in the probes'
  * order. Sparse keys are a one-to-one mix of their numbers, dense ones the numbers themselves; relation_bench_kernels.h
- * has skewed ones, too. Each form of map is built, then probed by the probes as they come and in the order of its parts.
- * Rivals: to sort the probes and put the answers back, and sorted keys without a directory, searched by halves, by
- * interpolation, and as a k-ary search tree. */
+ * has skewed ones, too. Each form of map is built, then probed by the probes as they come and in the order of its
+ * parts. Rivals: to sort the probes and put the answers back, and sorted keys without a directory, searched by halves,
+ * by interpolation, and as a k-ary search tree. */
 #include <math.h>
 #include <string.h>
 
+#include "lookup_cpu.h"
 #include "primitive/lookup/lookup.h"
 #include "relation_bench.h"
 
@@ -191,8 +192,8 @@ static double build_moves(const struct lookup_case *one)
 }
 
 /* Sectors that a search of keys that come once reads, but for one, whose place the directory's has elsewhere. Of
- * interpolation: of evenly spread keys, whose guess is off by some sqrt(n) / 2 places, the next one by the root of that, and
- * so on; then a gallop's step and the keys before it. */
+ * interpolation: of evenly spread keys, whose guess is off by some sqrt(n) / 2 places, the next one by the root of
+ * that, and so on; then a gallop's step and the keys before it. */
 static double search_sectors(const struct lookup_case *one)
 {
 	const struct rql_lookup_map *map = &one->build.map;
@@ -376,6 +377,16 @@ static rql_status run_form(struct rql_relation_bench *b, const struct shape *s, 
 	return RQL_OK;
 }
 
+static rql_status run_on_cpu(struct rql_relation_bench *b, const struct shape *s, const char *name,
+                             struct rql_error *err)
+{
+	const struct rql_rx_shape shape = {.name = name, .log2_keys = LOG2_KEYS, .log2_probes = LOG2_PROBES,
+	                                   .key_bits = s->key_bits, .uniform = s->spread == RQL_BENCH_DENSE ? 0 : 100,
+	                                   .spread = s->spread, .miss = 1000 - (1000u >> s->log2_match),
+	                                   .width = s->width, .forms = rql_lookup_cpu_forms};
+	return rql_lookup_cpu_run(b, &shape, err);
+}
+
 static rql_status run_lookup(struct rql_relation_bench *b, const struct shape *s, struct rql_error *err)
 {
 	struct lookup_case one = {.base = {.record = record_build, .check = check_build}};
@@ -397,6 +408,8 @@ static rql_status run_lookup(struct rql_relation_bench *b, const struct shape *s
 	         args->log2_build, s->key_bits, spreads[s->spread], what, match);
 	if (!rql_relation_wanted(b, one.base.name))
 		return RQL_OK;
+	if (b->device->kind == RQL_DEVICE_CPU)
+		return run_on_cpu(b, s, one.base.name, err);
 	RQL_TRY(make_keys(b, s, &one, err));
 	RQL_TRY(make_probes(b, s, &one, err));
 	for (uint32_t f = 0; f < sizeof forms / sizeof *forms; f++)

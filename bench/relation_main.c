@@ -13,7 +13,8 @@ static const char help[] =
 	"read once and all outputs written once at the read bandwidth that is measured first. docs/bench.md says more. The\n"
 	"exit code is 1 when an answer is wrong.\n"
 	"\n"
-	"  --device D          as rayql_devices() names it: vulkan:0, a UUID, a PCI address (default: the first GPU)\n"
+	"  --device D          as rayql_devices() names it: vulkan:0, a UUID, a PCI address (default: the first GPU);\n"
+	"                      cpu has look-ups: --only lookup\n"
 	"  --only W,...        of join, group, partition, lookup (default: join,group)\n"
 	"  --cases TEXT        only cases whose name has this text in it\n"
 	"  --forms F,...       look-ups: only these forms, as binary search,interpolation,k-ary (default: all)\n"
@@ -79,6 +80,8 @@ static rql_status device_cases(struct rql_relation_bench *b, struct rql_error *e
 
 static rql_status run_cases(struct rql_relation_bench *b, struct rql_error *err)
 {
+	if (b->device->kind == RQL_DEVICE_CPU) /* has no buffers */
+		return b->options->run(b, err);
 	rql_status status = rql_buffer_new(b->device, RQL_RELATION_RESULTS * 8, RQL_MEMORY_READBACK, "the benchmark's checks",
 	                                   &b->results, err);
 	if (status == RQL_OK)
@@ -126,6 +129,16 @@ static rql_status write_json(const struct rql_relation_bench *b, const struct rq
 	return status;
 }
 
+static rql_status measure_cpu(struct rql_relation_bench *b, struct rql_error *err)
+{
+	struct rql_machine machine;
+	RQL_TRY(rql_machine_measure(0, &machine, err));
+	snprintf(b->floors.name, sizeof b->floors.name, "%s", machine.cpu);
+	snprintf(b->floors.driver, sizeof b->floors.driver, "%u threads", machine.threads);
+	b->floors.read_gbps = machine.read_gbps;
+	return RQL_OK;
+}
+
 static rql_status run(struct rql_relation_bench *b, struct rql_error *err)
 {
 	struct rql_devices *devices = NULL;
@@ -133,16 +146,21 @@ static rql_status run(struct rql_relation_bench *b, struct rql_error *err)
 	rql_status status = RQL_ERROR_STATEMENT;
 	b->devices = devices;
 	b->device = rql_flat_find_device(devices, b->options->device, err);
-	if (b->device && b->device->kind == RQL_DEVICE_CPU)
-		rql_error_set(err, RQL_ERROR_STATEMENT, "device cpu is no GPU: this benchmark is for those");
+	const bool cpu = b->device && b->device->kind == RQL_DEVICE_CPU;
+	if (cpu && !b->options->cpu)
+		rql_error_set(err, RQL_ERROR_STATEMENT, "device cpu is no GPU: %s",
+		              strcmp(b->options->benchmark, "device") ? "this benchmark is for those"
+		                                                      : "of this benchmark it has look-ups alone (--only lookup)");
+	else if (cpu)
+		status = measure_cpu(b, err);
 	else if (b->device && !b->device->units[b->options->unit])
 		rql_error_set(err, RQL_ERROR_STATEMENT, "device %s has no unit %s: it %s", b->device->id,
 		              rql_unit_name(b->options->unit), b->device->missing[b->options->unit]);
 	else if (b->device)
 		status = rql_flat_measure_device(b->device, &b->floors, err);
 	if (status == RQL_OK) {
-		printf("device %s: %s, %s; an empty pass %.2f us, reads %.0f GB/s\n", b->device->id, b->device->name,
-		       b->device->driver, b->floors.launch_us, b->floors.read_gbps);
+		printf("device %s: %s, %s; an empty pass %.2f us, reads %.0f GB/s\n", b->device->id, b->floors.name,
+		       b->floors.driver, b->floors.launch_us, b->floors.read_gbps);
 		status = run_cases(b, err);
 		if (b->options->json && b->measured) {
 			rql_status written = write_json(b, status == RQL_OK ? NULL : err, err);
@@ -180,6 +198,7 @@ int rql_relation_main(int argc, char **argv)
 	bool help_wanted = false;
 	if (!parse(&args, &options, &help_wanted))
 		return 2;
+	options.cpu = options.lookup && !options.join && !options.group && !options.partition;
 	if (!help_wanted)
 		return rql_relation_run(&options);
 	fputs(help, stdout);

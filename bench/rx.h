@@ -2,7 +2,7 @@
 #ifndef RQL_BENCH_RX_H
 #define RQL_BENCH_RX_H
 
-#include "primitive/lookup/lookup.h"
+#include "primitive/lookup/lookup_map.h"
 #include "primitive/rt/cgrx_nodes.h"
 #include "relation_bench.h"
 #include "rx_bench_kernels.h"
@@ -33,6 +33,7 @@ struct rql_rx_form {
 	bool tree;   /* a map: a B+ tree */
 	bool interpolation; /* a map: searched so, without a directory */
 	bool kary;   /* a map: a search tree in the keys' own memory; rows, no sums */
+	bool direct; /* a map: of dense keys; on the CPU alone */
 	/* cgRX in nodes of so many keys, which takes the shape's changes: in place, or anew. 0: it is not in nodes */
 	uint32_t log2_node;
 	bool anew;
@@ -45,6 +46,7 @@ struct rql_rx_shape {
 	int log2_keys, log2_probes; /* at scale 0 */
 	uint32_t key_bits;
 	uint32_t uniform;   /* percent of the keys that lie anywhere; the others are 0, 1, 2, ... */
+	uint32_t spread;    /* on the CPU alone: RQL_BENCH_CLUSTERED or _EXPONENTIAL, with uniform 100; else 0 */
 	uint32_t log2_dups; /* of each key */
 	uint32_t miss;      /* probes in a thousand */
 	float zipf;

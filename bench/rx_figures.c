@@ -11,7 +11,8 @@ static const char help[] =
 	"sorted keys by compute. Device time by timestamps, medians after a run to warm up; every answer is checked on the device.\n"
 	"docs/bench.md says more. The exit code is 1 when an answer is wrong.\n"
 	"\n"
-	"  --device D          as rayql_devices() names it: vulkan:0, a UUID, a PCI address (default: the first GPU)\n"
+	"  --device D          as rayql_devices() names it: vulkan:0, a UUID, a PCI address (default: the first GPU);\n"
+	"                      cpu has the forms that cast no rays\n"
 	"  --figure N          3, 6 to 18; 3: key modes, 6: rays of points, 7: primitives, 8, 9: cuts of the key's bits, 4: updates\n"
 	"                      (table 4; cgRX in nodes), 5: origins of ranges (table 3), 10 to 18: sections 4.2 to 4.10 (default 10)\n"
 	"  --log2-scale N      keys and probes times 2^N, -20 to 0 (default 0: 2^26 keys, 2^27 probes)\n"
@@ -132,7 +133,8 @@ static const struct rql_rx_shape shapes[] = {
 	{14, "10 % hit", U32, .uniform = 100, .miss = 900, .forms = some, .paper = "RX beats the hash table, too"},
 	{14, "none hits", U32, .uniform = 100, .miss = 1000, .forms = some, .paper_ms = 24.8,
 	 .paper = "RX 24.8 ms, hash 34.3"},
-	{14, "none hits, beyond all keys", U32, .miss = 1000, .forms = some, .paper = "RX is faster still: it ends at the root"},
+	{14, "none hits, beyond all keys", U32, .miss = 1000, .forms = some,
+	 .paper = "RX is faster still: it ends at the root"},
 	{14, "none hits, sorted", U32, .uniform = 100, .miss = 1000, .sorted = true, .forms = some_sorted},
 	{15, "64-bit keys, dense", U64, .forms = some, .paper_ms = 76.5, .paper = "RX 76.5 ms as with 32 bits, hash 49.2"},
 	{15, "64-bit keys, anywhere", U64, .uniform = 100, .forms = sparse},
@@ -191,6 +193,7 @@ int rql_rx_options_run(int argc, char **argv, const char *text, struct rql_relat
 
 int rql_rx_main(int argc, char **argv)
 {
-	struct rql_relation_options o = {.runs = 5, .figure = 10, .benchmark = "rx", .run = run_cases, .unit = RQL_UNIT_RT};
+	struct rql_relation_options o = {.runs = 5, .figure = 10, .benchmark = "rx", .run = run_cases, .unit = RQL_UNIT_RT,
+	                                 .cpu = true};
 	return rql_rx_options_run(argc, argv, help, &o, 3, 18);
 }

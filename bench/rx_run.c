@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "json.h"
+#include "lookup_cpu.h"
 #include "predict.h"
+#include "primitive/lookup/lookup.h"
 #include "rx.h"
 
 struct running {
@@ -534,6 +536,8 @@ rql_status rql_rx_shape_run(struct rql_relation_bench *b, const struct rql_rx_sh
 	struct rql_rx_world world;
 	if (!rql_relation_wanted(b, shape->name))
 		return RQL_OK;
+	if (b->device->kind == RQL_DEVICE_CPU)
+		return rql_lookup_cpu_run(b, shape, err);
 	RQL_TRY(rql_rx_world_new(b, shape, &world, err));
 	const uint32_t buffers = b->buffer_count;
 	for (uint32_t f = 0; shape->forms[f]; f++) {

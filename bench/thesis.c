@@ -12,7 +12,8 @@ static const char help[] =
 	"medians after a run to warm up; every answer is checked on the device. docs/bench.md says more. The exit code is 1\n"
 	"when an answer is wrong.\n"
 	"\n"
-	"  --device D          as rayql_devices() names it: vulkan:0, a UUID, a PCI address (default: the first GPU)\n"
+	"  --device D          as rayql_devices() names it: vulkan:0, a UUID, a PCI address (default: the first GPU);\n"
+	"                      cpu has the forms that cast no rays\n"
 	"  --figure N          5, 6, 7 (with 8 and 9), 10 to 17 (with 18), 19 to 25 (default 19)\n"
 	"  --log2-scale N      keys and probes times 2^N, -20 to 0 (default 0: 2^23 keys, 2^25 probes)\n"
 	"  --cases TEXT        only cases whose name has this text in it\n"
@@ -153,6 +154,6 @@ static rql_status run_cases(struct rql_relation_bench *b, struct rql_error *err)
 int rql_thesis_main(int argc, char **argv)
 {
 	struct rql_relation_options o = {
-		.runs = 5, .figure = 19, .benchmark = "thesis", .run = run_cases, .unit = RQL_UNIT_RT};
+		.runs = 5, .figure = 19, .benchmark = "thesis", .run = run_cases, .unit = RQL_UNIT_RT, .cpu = true};
 	return rql_rx_options_run(argc, argv, help, &o, 5, 25);
 }

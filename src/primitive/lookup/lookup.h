@@ -6,16 +6,16 @@
  *     with short searches behind it, or for dense keys a table where nothing is searched (shift 0). It keeps order: it
  *     has ranges, and sums of a value by prefix sums, two look-ups a range of any length. Bounds are a hint: keys
  *     beyond them are found, too, only more slowly. Between two entries the search is binary. Or it interpolates: it
- *     guesses a place by the density of keys, jumps on from there, and gallops or halves what is left. Evenly spread keys
- *     take some six reads then without any directory, and no keys more than 6 + 2 log2 n.
+ *     guesses a place by the density of keys, jumps on from there, and gallops or halves what is left. Evenly spread
+ *     keys take some six reads then without any directory, and no keys more than 6 + 2 log2 n.
  *   - BTREE: the same arrays under a B+ tree that is made once: nodes of a line of 64 bytes, 16 keys of 32 bits or 8 of
  *     64, level by level without pointers, since child c of node n is node n * (keys + 1) + c of the level below. A search
  *     reads a line a level. It has what a sorted map has, whatever the keys' distribution.
- *   - KARY: keys and rows in the order of a search tree, level by level, and nothing beside them: a node is 32 bytes (or
- *     64), which a GPU reads at once, 8 keys of 32 bits or 4 of 64, and child c of node n is node n * (keys + 1) + c + 1. A
- *     thread compares a whole node: lanes that shared one would have fewer probes under way. A level costs half the
- *     bytes that it does in a B+ tree, and no key is there twice. But what follows each other does not lie together:
- *     points only, and their rows.
+ *   - KARY: keys and rows in the order of a search tree, level by level, and nothing beside them: a node is 32 bytes,
+ *     which a GPU reads at once (or 64), 8 keys of 32 bits or 4 of 64, and child c of node n is node n * (keys + 1) +
+ *     c + 1. A thread compares a whole node: lanes that shared one would have fewer probes under way. A level costs
+ *     half the bytes that it does in a B+ tree, and no key is there twice. But what follows each other does not lie
+ *     together: points only, and their rows.
  *   - HASHED: an open-addressing table of the different keys, in partitions by the top bits of the hash. A partition is
  *     built in shared memory. A key lies in its group of slots, 32 bytes that are read at once, or in the first one
  *     behind it that has room. Points only.

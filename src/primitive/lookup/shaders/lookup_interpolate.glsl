@@ -1,10 +1,10 @@
 // Interpolation search in sorted keys, whose bounds tell their mean density. KEY_BITS: 32 or 64. Needs what
 // lookup_search.glsl has above it, and args with base, slope.
 //
-// A guess is off by some sqrt(n) / 2 places where keys are spread evenly. Further jumps go by the density between the last
-// two places, so that one of keys that thin out slowly is followed. Each jump is a read of its own line, and one may end
-// on the same side as all before it. So what is left is not halved but galloped to from the last place, where that seems
-// near: twice log2 of the distance. Else it is halved. 2^26 keys that are evenly spread take some four jumps.
+// A guess is off by some sqrt(n) / 2 places where keys are spread evenly. Further jumps go by the density between the
+// last two places, so that one of keys that thin out slowly is followed. Each jump is a read of its own line, and one
+// may end on the same side as all before it. So what is left is not halved but galloped to from the last place, where that
+// seems near: twice log2 of the distance. Else it is halved. 2^26 keys that are evenly spread take some four jumps.
 #define JUMPS 6u
 #define NEAR 4.0 // places: a gallop's first step
 #define PLACES 4294967040.0 // the greatest float below 2^32

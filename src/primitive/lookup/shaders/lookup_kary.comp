@@ -1,6 +1,7 @@
 #version 460
-// Looks up a batch of points in a map whose keys lie as a search tree (lookup.h, KARY), a thread each: a node is read by
-// loads of 16 bytes that lie together, so that lanes need no words of each other. Floor: lookup.h. KEY_BITS: 32 or 64.
+// Looks up a batch of points in a map whose keys lie as a search tree (lookup.h, KARY), a thread each: a node is read
+// by loads of 16 bytes that lie together, so that lanes need no words of each other. Floor: lookup.h. KEY_BITS: 32 or
+// 64.
 #extension GL_GOOGLE_include_directive : require
 #include "device/kernel.glsl"
 #include "primitive/lookup/lookup_kernels.h"

@@ -1,5 +1,5 @@
-// Searching sorted keys behind a directory. KEY_BITS: 32 or 64. INTERPOLATE: 1: not by halves. Needs key_words.glsl, and
-// args with keys, rows, starts, base, shift, last, stride.
+// Searching sorted keys behind a directory. KEY_BITS: 32 or 64. INTERPOLATE: 1: not by halves. Needs key_words.glsl,
+// and args with keys, rows, starts, base, shift, last, stride.
 #define BESIDE 4u
 
 // A key, and its row, by its place.
