@@ -20,6 +20,7 @@ static const struct rql_selftest_case *const tables[] = {
 	rql_selftest_sort,
 	rql_selftest_relation,
 	rql_selftest_lookup,
+	rql_selftest_ranged,
 	rql_selftest_bits,
 	rql_selftest_rx,
 	rql_selftest_cgrx,

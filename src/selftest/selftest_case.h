@@ -38,6 +38,7 @@ extern const struct rql_selftest_case rql_selftest_sort[];
 extern const struct rql_selftest_case rql_selftest_relation[];
 extern const struct rql_selftest_case rql_selftest_bits[];
 extern const struct rql_selftest_case rql_selftest_lookup[];
+extern const struct rql_selftest_case rql_selftest_ranged[];
 extern const struct rql_selftest_case rql_selftest_text[];
 extern const struct rql_selftest_case rql_selftest_geometry[];
 extern const struct rql_selftest_case rql_selftest_key[];

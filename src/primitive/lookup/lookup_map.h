@@ -59,9 +59,10 @@ uint64_t rql_lookup_slots(const struct rql_lookup_map *map);
 uint32_t rql_lookup_slot_bytes(const struct rql_lookup_map *map);
 
 /* Makes a map of keys in any order; row i is the i-th of them.
- * Bytes moved for n keys of k bytes: SORTED 3 k + 8 for each 8 bits of k, 8 bytes an entry, sums 24. HASHED 3 k + 8 for
- * each of one or two passes of the partition, k + 4 read and its slots written. DIRECT the same, one pass. KARY as
- * SORTED, and 2 k + 8 for its own order. */
+ * Bytes moved for n keys of k bytes: SORTED and BTREE k, 2 k + 8 for each of up to two passes of the partition and as much
+ * for the order in it, 4 bytes an entry, sums 24; where ranges of keys are crowded, or keys are few, 3 k + 8 for each 8 bits
+ * of k and 8 bytes an entry. HASHED k, 2 k + 8 for each pass, k + 4 read and its slots written. DIRECT the same, one pass.
+ * KARY 3 k + 8 for each 8 bits of k, and 2 k + 8 for its own order. */
 struct rql_lookup_build {
 	struct rql_lookup_map map; /* where it is put */
 	struct rql_span keys;      /* not the map's */
