@@ -182,7 +182,7 @@ static struct rql_expr *compare_rows(struct rql_plan_reader *reader, struct json
 	*done = (same || other) && rql_plan_are_rows(rows, 2);
 	if (!*done)
 		return NULL;
-	struct rql_expr *expr = rql_plan_same_rows(reader, rows[0], rows[1], scope);
+	struct rql_expr *expr = rql_plan_row_in(reader, rows, 2, scope);
 	return other ? negate(reader, expr) : expr;
 }
 

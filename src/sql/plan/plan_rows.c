@@ -75,15 +75,13 @@ static bool is_other(const struct rql_expr *e)
 	return e->type.id == RQL_TYPE_OTHER || e->type.id == RQL_TYPE_INVALID;
 }
 
-struct rql_expr *rql_plan_same_rows(struct rql_plan_reader *reader, struct json_object *a, struct json_object *b,
-                                    struct rql_scope scope)
+static struct rql_expr *same_rows(struct rql_plan_reader *reader, struct rql_expr *const *a, size_t width,
+                                  struct json_object *b, struct rql_scope scope)
 {
-	const size_t width = width_of(a);
 	struct rql_expr *all = logic(reader, RQL_EXPR_AND, (uint32_t)width);
 	for (size_t i = 0; i < width && all; i++) {
 		struct rql_expr *same = logic(reader, RQL_EXPR_COMPARE, 2);
-		if (!same || !(same->children[0] = read_field(reader, a, i, scope)) ||
-		    !(same->children[1] = read_field(reader, b, i, scope)))
+		if (!same || !(same->children[0] = a[i]) || !(same->children[1] = read_field(reader, b, i, scope)))
 			return NULL;
 		if (same->children[0]->kind == RQL_EXPR_OPAQUE || same->children[1]->kind == RQL_EXPR_OPAQUE)
 			return rql_plan_expr_opaque(reader, same->type, "a comparison of rows whose fields can fail");
@@ -101,12 +99,15 @@ struct rql_expr *rql_plan_same_rows(struct rql_plan_reader *reader, struct json_
 struct rql_expr *rql_plan_row_in(struct rql_plan_reader *reader, struct json_object *const *rows, size_t count,
                                  struct rql_scope scope)
 {
-	if (count == 2)
-		return rql_plan_same_rows(reader, rows[0], rows[1], scope);
+	const size_t width = width_of(rows[0]);
 	struct rql_expr *some = logic(reader, RQL_EXPR_OR, (uint32_t)count - 1);
+	struct rql_expr **row = RQL_NEW_ARRAY(reader->arena, struct rql_expr *, width);
+	reader->no_memory |= !row;
+	for (size_t i = 0; i < width && row; i++)
+		row[i] = read_field(reader, rows[0], i, scope);
 	for (size_t i = 1; i < count && some; i++) {
-		struct rql_expr *same = some->children[i - 1] = rql_plan_same_rows(reader, rows[0], rows[i], scope);
-		if (!same || same->kind == RQL_EXPR_OPAQUE)
+		struct rql_expr *same = some->children[i - 1] = row ? same_rows(reader, row, width, rows[i], scope) : NULL;
+		if (!same || same->kind == RQL_EXPR_OPAQUE || count == 2)
 			return same;
 	}
 	return some;

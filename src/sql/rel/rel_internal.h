@@ -127,9 +127,7 @@ bool rql_plan_value(struct rql_plan_reader *reader, struct json_object *json, st
 /* ---- plan_rows.c ---- */
 /* Are these calls of row(), all with as many fields, two at least and not too many in all? */
 bool rql_plan_are_rows(struct json_object *const *rows, size_t count);
-/* Of such ones: the first equals the second; it is among the others. Never NULL. NULL: out of memory. */
-struct rql_expr *rql_plan_same_rows(struct rql_plan_reader *reader, struct json_object *a, struct json_object *b,
-                                    struct rql_scope scope);
+/* Of such ones: the first is among the others. Never NULL. NULL: out of memory. */
 struct rql_expr *rql_plan_row_in(struct rql_plan_reader *reader, struct json_object *const *rows, size_t count,
                                  struct rql_scope scope);
 
