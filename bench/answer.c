@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/hash.h"
+
 #define NULL_TEXT "\\N"
 
 void rql_answer_free(struct rql_answer *answer)
@@ -150,14 +152,10 @@ static const struct rql_answer *sorting;
 
 static uint64_t hash_row(const struct rql_answer *types, char *const *values)
 {
-	uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
-	for (uint32_t c = 0; c < types->columns; c++) {
-		if (types->is_real[c])
-			continue;
-		for (const char *at = values[c] ? values[c] : NULL_TEXT; *at; at++)
-			hash = (hash ^ (unsigned char)*at) * UINT64_C(0x100000001b3);
-		hash *= UINT64_C(0x100000001b3); /* where the next value begins */
-	}
+	uint64_t hash = RQL_HASH_START;
+	for (uint32_t c = 0; c < types->columns; c++)
+		if (!types->is_real[c])
+			hash = rql_hash_text(hash, values[c] ? values[c] : NULL_TEXT);
 	return hash;
 }
 

@@ -5,22 +5,19 @@
 #include <string.h>
 #include <strings.h>
 
+#include "util/hash.h"
+
 static char fold(char c)
 {
 	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
-/* FNV-1a over the folded bytes: the lists are short and the keys few. */
-static uint32_t hash_text(uint32_t hash, const char *text, bool folded)
-{
-	for (; *text; text++)
-		hash = (hash ^ (unsigned char)(folded ? fold(*text) : *text)) * 16777619u;
-	return (hash ^ 0xff) * 16777619u;
-}
-
 static struct rql_name_version **name_slot(struct rql_catalog *catalog, const char *name)
 {
-	struct rql_name_version **slot = &catalog->names[hash_text(2166136261u, name, true) % RQL_CATALOG_BUCKETS];
+	uint64_t hash = RQL_HASH_START;
+	for (const char *at = name; *at; at++)
+		hash = rql_hash_bytes(hash, &(char){fold(*at)}, 1);
+	struct rql_name_version **slot = &catalog->names[hash % RQL_CATALOG_BUCKETS];
 	while (*slot && strcasecmp((*slot)->name, name) != 0)
 		slot = &(*slot)->next;
 	return slot;
@@ -50,7 +47,7 @@ static struct rql_name_version *name_intern(struct rql_catalog *catalog, const c
 struct rql_table *rql_catalog_table(struct rql_catalog *catalog, const char *database, const char *schema,
                                     const char *name)
 {
-	uint32_t hash = hash_text(hash_text(hash_text(2166136261u, database, false), schema, false), name, false);
+	uint64_t hash = rql_hash_text(rql_hash_text(rql_hash_text(RQL_HASH_START, database), schema), name);
 	pthread_mutex_lock(&catalog->names_lock);
 	struct rql_table **slot = &catalog->tables[hash % RQL_CATALOG_BUCKETS];
 	while (*slot && (strcmp((*slot)->name, name) != 0 || strcmp((*slot)->schema, schema) != 0 ||

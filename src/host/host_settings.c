@@ -6,6 +6,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "util/hash.h"
+
 enum verdict {
 	HARMLESS, /* no answer depends on it */
 	READ,     /* the plan shows what it does, and RayQL's own text binds to what the plan shows, whatever it is */
@@ -314,15 +316,6 @@ static const char *changed_unknown(struct rql_host_con *con)
 	return found;
 }
 
-/* FNV-1a over what changes meanings, so that two states are told apart without keeping them. */
-static uint64_t mix(uint64_t hash, const char *text)
-{
-	do
-		hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
-	while (*text++);
-	return hash;
-}
-
 /* Does DuckDB's own log take down statements? It is the whole instance's: level, and the types that are in it or
  * not. */
 static bool is_logged(struct rql_host_con *con)
@@ -350,7 +343,7 @@ static void read_settings(struct rql_host_con *con)
 {
 	struct host_settings *s = &con->settings;
 	s->forbids = s->watches = NULL;
-	s->meaning = 0xcbf29ce484222325u;
+	s->meaning = RQL_HASH_START;
 	for (size_t i = 0; i < sizeof meaning / sizeof *meaning; i++) {
 		const struct setting *m = &meaning[i];
 		char *value = applies(m) ? host_option(con->context, m->name) : NULL;
@@ -361,7 +354,7 @@ static void read_settings(struct rql_host_con *con)
 		if (strcmp(m->name, "default_collation") == 0)
 			s->collation = has_collation(value);
 		if (m->verdict == READ || m->verdict == REFUSES || m->verdict == FORBIDS)
-			s->meaning = mix(s->meaning, value ? value : "");
+			s->meaning = rql_hash_text(s->meaning, value ? value : "");
 		free(value);
 	}
 	if (!s->watches && is_logged(con))

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/hash.h"
+
 static bool take_chunk(struct host_words *list, duckdb_data_chunk chunk)
 {
 	const struct rql_string *strings = duckdb_vector_get_data(duckdb_data_chunk_get_vector(chunk, 0));
@@ -90,10 +92,7 @@ char *rql_host_functions_stamp(struct rql_host_db *db)
 
 void host_function_registered(struct rql_host_db *db, const char *name)
 {
-	uint64_t hash = UINT64_C(0xcbf29ce484222325);
-	for (; *name; name++)
-		hash = (hash ^ (uint8_t)*name) * UINT64_C(0x100000001b3);
-	atomic_fetch_add(&db->registered, hash); /* in any order */
+	atomic_fetch_add(&db->registered, rql_hash_text(RQL_HASH_START, name)); /* in any order */
 }
 
 /* ---- lists of the process ---- */

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/hash.h"
+
 #define MOST_MAPS 256u
 
 struct entry {
@@ -109,14 +111,6 @@ void rql_map_cache_free(struct rql_map_cache *cache)
 	free(cache);
 }
 
-static uint64_t hash_of(const char *text)
-{
-	uint64_t hash = 0xcbf29ce484222325u;
-	for (; *text; text++)
-		hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
-	return hash;
-}
-
 /* Versions only grow: what has moved is never right again. */
 static bool has_moved(const struct entry *e, const struct rql_catalog *catalog)
 {
@@ -157,7 +151,7 @@ static uint64_t owner_of(const struct rql_map_epochs *epochs, bool temporary)
 static struct entry *find(struct rql_map_cache *cache, const struct rql_catalog *catalog,
                           const struct rql_map_epochs *epochs, const char *text, bool temporary)
 {
-	const uint64_t hash = hash_of(text), session = owner_of(epochs, temporary), own = session ? epochs->own : 0;
+	const uint64_t hash = rql_hash_text(RQL_HASH_START, text), session = owner_of(epochs, temporary), own = session ? epochs->own : 0;
 	for (struct entry **at = &cache->first; *at; at = &(*at)->next) {
 		struct entry *e = *at;
 		if (e->hash != hash || e->session != session || e->own != own || strcmp(e->text, text) != 0)
@@ -209,7 +203,7 @@ static struct entry *new_entry(const char *text, const struct rql_map_origin *or
 		free(e);
 		return NULL;
 	}
-	e->hash = hash_of(text);
+	e->hash = rql_hash_text(RQL_HASH_START, text);
 	e->bytes = rql_kept_map_bytes(map) + strlen(text);
 	e->map = rql_kept_map_retain(map);
 	e->table_count = count;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/hash.h"
 #include "util/threads.h"
 
 static const struct rql_selftest_case *const tables[] = {
@@ -134,14 +135,6 @@ void rql_selftest_drop(struct rql_selftest *t)
 
 /* ---- the run ---- */
 
-/* A case draws the same data whatever runs before it. */
-static uint64_t seed_of(uint64_t seed, const char *name)
-{
-	for (; *name; name++)
-		seed = (seed ^ (uint8_t)*name) * UINT64_C(0x100000001b3);
-	return seed;
-}
-
 static bool has_unit(const struct rql_device *device, unsigned units)
 {
 	for (unsigned unit = 0; unit < RQL_UNIT_COUNT; unit++)
@@ -161,7 +154,7 @@ static const char *why_not(const struct rql_device *device, unsigned units)
 static rql_status run_case(struct rql_selftest *t, const struct rql_selftest_case *one, uint64_t seed,
                            struct rql_selftest_result *result, struct rql_error *why)
 {
-	t->random = seed_of(seed, one->name);
+	t->random = rql_hash_bytes(seed, one->name, strlen(one->name)); /* the same data whatever runs before it */
 	t->arena = rql_arena_new();
 	if (!t->arena)
 		return rql_error_memory(why, 0, "a selftest");

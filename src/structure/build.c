@@ -8,6 +8,8 @@
 #include <strings.h>
 #include <time.h>
 
+#include "util/hash.h"
+
 #define POLL_NS 2000000L
 #define WRITER_WAIT_NS 5000000000u /* a build waits so long for writes in flight */
 #define ATTEMPTS 2u
@@ -69,18 +71,13 @@ rql_status rql_structure_describe(const struct rql_structures *all, const struct
 	return RQL_OK;
 }
 
-/* 128 bits of FNV-like mixing over the bound definition's text: enough to tell definitions apart, which nobody
- * attacks. */
+/* Enough to tell definitions apart. */
 char *rql_structure_hash(const char *text)
 {
-	uint64_t a = 0xcbf29ce484222325u, b = 0x9ae16a3b2f90404fu;
-	for (; *text; text++) {
-		a = (a ^ (unsigned char)*text) * 0x100000001b3u;
-		b = (b ^ (unsigned char)*text) * 0xff51afd7ed558ccdu;
-		b ^= b >> 29;
-	}
+	uint64_t hash[2];
+	rql_hash_wide(text, strlen(text), hash);
 	char *out = NULL;
-	return asprintf(&out, "%016llx%016llx", (unsigned long long)a, (unsigned long long)b) < 0 ? NULL : out;
+	return asprintf(&out, "%016llx%016llx", (unsigned long long)hash[0], (unsigned long long)hash[1]) < 0 ? NULL : out;
 }
 
 rql_status rql_structure_define(struct rql_structure *s, uint32_t count, struct rql_table *const *tables, char *hash,

@@ -19,6 +19,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "util/hash.h"
+
 #define HEADER_BYTES (12u << 10)
 #define MANIFEST "manifest"
 #define MANIFEST_BYTES (16u << 20)
@@ -27,17 +29,6 @@ static char *join(const char *folder, const char *file)
 {
 	char *out = NULL;
 	return asprintf(&out, "%s/%s", folder, file) < 0 ? NULL : out;
-}
-
-static void hash_bytes(uint64_t hash[2], const unsigned char *data, size_t length)
-{
-	hash[0] = 0xcbf29ce484222325u;
-	hash[1] = 0x9ae16a3b2f90404fu;
-	for (size_t i = 0; i < length; i++) {
-		hash[0] = (hash[0] ^ data[i]) * 0x100000001b3u;
-		hash[1] = (hash[1] ^ data[i]) * 0xff51afd7ed558ccdu;
-		hash[1] ^= hash[1] >> 29;
-	}
 }
 
 /* A log of any of DuckDB's names means changes behind the headers; so does one of which nothing can be said. */
@@ -77,7 +68,7 @@ static const char *read_identity(const char *path, int fd, struct rql_file_ident
 		out->size = (uint64_t)st.st_size;
 		out->seconds = (int64_t)st.st_mtim.tv_sec;
 		out->nanoseconds = (int64_t)st.st_mtim.tv_nsec;
-		hash_bytes(out->hash, header, HEADER_BYTES);
+		rql_hash_wide(header, HEADER_BYTES, out->hash);
 	}
 	free(header);
 	return why;

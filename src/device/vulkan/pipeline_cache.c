@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "util/files.h"
+#include "util/hash.h"
 
 #define MAGIC "RQLPIPE"
 #define FORMAT 1u
@@ -24,12 +25,10 @@ struct head {
 };
 _Static_assert(sizeof(struct head) == 56, "the head is written as it lies in memory: no padding");
 
-/* FNV-1a; never 0, which stands for nothing. It finds damage, not forgery: the file is the user's own. */
+/* Never 0, which stands for nothing. It finds damage, not forgery: the file is the user's own. */
 static uint64_t checksum(const uint8_t *data, uint64_t length)
 {
-	uint64_t hash = UINT64_C(0xcbf29ce484222325);
-	for (uint64_t i = 0; i < length; i++)
-		hash = (hash ^ data[i]) * UINT64_C(0x100000001b3);
+	const uint64_t hash = rql_hash_bytes(RQL_HASH_START, data, length);
 	return hash ? hash : 1;
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "method/cube/rt/cube_rt_structure.h"
+#include "util/hash.h"
 
 #define MAGIC UINT64_C(0x31307472626c7172) /* "rqlbrt01" */
 #define PIECE ((uint64_t)8 << 20)
@@ -25,20 +26,17 @@ static uint64_t add_words(uint64_t sum, const void *data, uint64_t bytes)
 	for (; bytes >= 8; bytes -= 8, at += 8) {
 		uint64_t word;
 		memcpy(&word, at, 8);
-		sum = (sum ^ word) * UINT64_C(0x100000001b3);
+		sum = (sum ^ word) * RQL_HASH_PRIME;
 		sum ^= sum >> 29;
 	}
-	for (; bytes; bytes--, at++)
-		sum = (sum ^ *at) * UINT64_C(0x100000001b3);
-	return sum;
+	return rql_hash_bytes(sum, at, bytes);
 }
-#define SUM_SEED UINT64_C(0xcbf29ce484222325)
 
 /* What the structure depends on: the keys of the cells. Large arrays are sampled: the caller's own identity of the cube
  * tells different contents apart, this only keeps a structure from another cube. */
 static uint64_t fingerprint(const struct rql_cube *cube)
 {
-	uint64_t sum = add_words(SUM_SEED, &cube->relation.cells, 8);
+	uint64_t sum = add_words(RQL_HASH_START, &cube->relation.cells, 8);
 	sum = add_words(sum, &cube->directory_digits, 4);
 	for (uint32_t d = 0; d < cube->digit_count; d++)
 		sum = add_words(sum, &cube->digits[d].radix, 4);
@@ -86,14 +84,14 @@ static rql_status write_structure(const struct rql_cube *cube, const struct rql_
 	                    .cells = cube->relation.cells,
 	                    .primitives = rt->primitives,
 	                    .part_primitives = rt->part_primitives,
-	                    .starts_sum = SUM_SEED,
-	                    .z_sum = SUM_SEED,
+	                    .starts_sum = RQL_HASH_START,
+	                    .z_sum = RQL_HASH_START,
 	                    .has_starts = rt->starts != NULL,
 	                    .depth = rt->axes.depth};
 	if (rt->starts)
 		RQL_TRY(drain(rt->starts, &head.starts_sum, NULL, NULL, err));
 	RQL_TRY(drain(rt->z, &head.z_sum, NULL, NULL, err));
-	head.sum = add_words(SUM_SEED, &head, offsetof(struct head, sum));
+	head.sum = add_words(RQL_HASH_START, &head, offsetof(struct head, sum));
 	RQL_TRY(put(state, &head, sizeof(head), err));
 	if (rt->starts)
 		RQL_TRY(drain(rt->starts, NULL, put, state, err));
@@ -147,7 +145,7 @@ static rql_status refill(const struct reading *r, struct rql_buffer *buffer, uin
 {
 	uint8_t *piece = malloc(PIECE);
 	rql_status status = piece ? RQL_OK : rql_error_memory(err, PIECE, "reading a structure");
-	uint64_t now = SUM_SEED, last = 0;
+	uint64_t now = RQL_HASH_START, last = 0;
 	for (uint64_t at = 0; at < buffer->bytes && status == RQL_OK; at += PIECE) {
 		uint64_t bytes = buffer->bytes - at < PIECE ? buffer->bytes - at : PIECE;
 		status = r->get(r->state, piece, bytes, err);
@@ -168,7 +166,7 @@ static rql_status refill(const struct reading *r, struct rql_buffer *buffer, uin
 static rql_status check_head(const struct rql_cube *cube, const struct head *head, struct rql_cube_rt *rt,
                              struct rql_error *err)
 {
-	if (head->magic != MAGIC || head->sum != add_words(SUM_SEED, head, offsetof(struct head, sum)))
+	if (head->magic != MAGIC || head->sum != add_words(RQL_HASH_START, head, offsetof(struct head, sum)))
 		return corrupt(err, "its head is wrong");
 	if (head->cube != fingerprint(cube) || head->cells != cube->relation.cells ||
 	    head->part_primitives != rt->part_primitives)
