@@ -60,8 +60,11 @@ struct host_sink {
 	_Atomic uint64_t busy[RQL_HOST_MAX_WORKERS / 64]; /* bit set: the worker number is in use */
 };
 
+struct host_word {
+	char text[64]; /* none is longer */
+};
 struct host_words { /* sorted; NULL until they are asked for */
-	char **words;
+	struct host_word *words;
 	uint64_t count;
 };
 

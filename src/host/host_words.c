@@ -5,26 +5,24 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "util/hash.h"
+#include "util/kept.h"
 
 static bool take_chunk(struct host_words *list, duckdb_data_chunk chunk)
 {
 	const struct rql_string *strings = duckdb_vector_get_data(duckdb_data_chunk_get_vector(chunk, 0));
 	uint64_t rows = duckdb_data_chunk_get_size(chunk);
-	char **grown = realloc(list->words, (list->count + rows + 1) * sizeof *grown);
+	struct host_word *grown = realloc(list->words, (list->count + rows + 1) * sizeof *grown);
 	if (!grown)
 		return false;
 	list->words = grown;
-	for (uint64_t i = 0; i < rows; i++) {
-		char *word = strndup(rql_string_data(&strings[i]), strings[i].length);
-		if (!word)
-			return false;
-		list->words[list->count++] = word;
-	}
+	for (uint64_t i = 0; i < rows; i++)
+		if (strings[i].length < sizeof grown->text)
+			snprintf(grown[list->count++].text, sizeof grown->text, "%.*s", (int)strings[i].length,
+			         rql_string_data(&strings[i]));
 	return true;
 }
 
@@ -95,66 +93,21 @@ void host_function_registered(struct rql_host_db *db, const char *name)
 	atomic_fetch_add(&db->registered, rql_hash_text(RQL_HASH_START, name)); /* in any order */
 }
 
-/* ---- lists of the process ---- */
-
-/* The newest list of its kind, for the life of the process. */
-struct told {
-	bool by_functions; /* else it is the library's own, one for all databases */
-	char *stamp;       /* NULL: none yet */
-	struct host_words words;
-};
-static pthread_mutex_t told_lock = PTHREAD_MUTEX_INITIALIZER; /* the innermost */
-static struct told told_keywords, told_table_functions = {.by_functions = true};
-
-static bool copy_words(const struct host_words *from, struct host_words *to)
-{
-	*to = (struct host_words){.words = calloc(from->count + 1, sizeof *to->words)};
-	bool copied = to->words != NULL;
-	while (copied && to->count < from->count && (to->words[to->count] = strdup(from->words[to->count])))
-		to->count++;
-	copied = copied && to->count == from->count;
-	if (!copied)
-		host_words_free(to);
-	return copied;
-}
-
-static bool take_told(const struct told *told, const char *stamp, struct host_words *out)
-{
-	pthread_mutex_lock(&told_lock);
-	bool taken = stamp && told->stamp && strcmp(told->stamp, stamp) == 0 && copy_words(&told->words, out);
-	pthread_mutex_unlock(&told_lock);
-	return taken;
-}
-
-/* Takes the stamp over. */
-static void keep_told(struct told *told, char *stamp, const struct host_words *list)
-{
-	struct host_words copy;
-	if (!stamp || !copy_words(list, &copy)) {
-		free(stamp);
-		return;
-	}
-	pthread_mutex_lock(&told_lock);
-	free(told->stamp);
-	host_words_free(&told->words);
-	told->stamp = stamp;
-	told->words = copy;
-	pthread_mutex_unlock(&told_lock);
-}
+/* Keywords are the library's own, the same for all databases. */
+static struct rql_kept told_keywords = {.lock = PTHREAD_MUTEX_INITIALIZER};
+static struct rql_kept told_table_functions = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* service_lock held. The stamp is taken first: an extension that comes meanwhile is in the list, and nothing lacks. */
-static bool load_or_copy(struct rql_host_db *db, struct host_words *list, struct told *told, const char *sql)
+static bool load_or_copy(struct rql_host_db *db, struct host_words *list, struct rql_kept *told, const char *sql)
 {
-	char *stamp = told->by_functions ? stamp_of(db) : strdup("");
-	if (take_told(told, stamp, list)) {
-		free(stamp);
-		return true;
-	}
-	bool loaded = load(db, list, sql);
-	if (loaded)
-		keep_told(told, stamp, list);
-	else
-		free(stamp);
+	char *stamp = told == &told_table_functions ? stamp_of(db) : strdup("");
+	size_t bytes;
+	list->words = rql_kept_take(told, stamp, &bytes);
+	list->count = bytes / sizeof *list->words;
+	const bool taken = list->words != NULL, loaded = taken || load(db, list, sql);
+	if (loaded && !taken)
+		rql_kept_put(told, stamp, list->words, list->count * sizeof *list->words);
+	free(stamp);
 	return loaded;
 }
 
@@ -162,20 +115,18 @@ static bool load_or_copy(struct rql_host_db *db, struct host_words *list, struct
 
 static int compare(const void *a, const void *b)
 {
-	return strcmp(*(char *const *)a, *(char *const *)b);
+	return strcmp(((const struct host_word *)a)->text, ((const struct host_word *)b)->text);
 }
 
 /* otherwise: the answer when the list cannot be read. */
-static bool has(struct rql_host_db *db, struct host_words *list, struct told *told, const char *sql, const char *word,
+static bool has(struct rql_host_db *db, struct host_words *list, struct rql_kept *told, const char *sql, const char *word,
                 size_t length, bool otherwise)
 {
-	char lower[64];
-	if (length >= sizeof lower) /* none is longer */
+	struct host_word key = {0};
+	if (length >= sizeof key.text)
 		return false;
 	for (size_t i = 0; i < length; i++)
-		lower[i] = (char)(word[i] >= 'A' && word[i] <= 'Z' ? word[i] - 'A' + 'a' : word[i]);
-	lower[length] = '\0';
-	const char *key = lower;
+		key.text[i] = (char)(word[i] >= 'A' && word[i] <= 'Z' ? word[i] - 'A' + 'a' : word[i]);
 	pthread_mutex_lock(&db->service_lock);
 	bool found = otherwise;
 	if (list->words || load_or_copy(db, list, told, sql))
@@ -201,8 +152,6 @@ bool rql_host_is_table_function(struct rql_host_db *db, const char *name, size_t
 
 void host_words_free(struct host_words *list)
 {
-	for (uint64_t i = 0; i < list->count; i++)
-		free(list->words[i]);
 	free(list->words);
 	*list = (struct host_words){0};
 }

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/kept.h"
+
 /* Functions whose value changes although duckdb_functions() calls them consistent, or that it lists under other names
  * than the binder gives them. What the binder folds itself (getvariable, settings) is session state: SET ends cached
  * plans anyway. */
@@ -124,48 +126,8 @@ static void keep_worst(struct rql_planner *p)
 	p->count = kept;
 }
 
-/* The newest list that the host gave, for the life of the process: asking takes as long as opening a database. */
-static struct {
-	pthread_mutex_t lock; /* the innermost */
-	char *stamp;          /* rql_host_functions_stamp; NULL: none yet */
-	struct function_name *names;
-	uint32_t count;
-} told = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-static struct function_name *copy_names(const struct function_name *names, uint32_t count)
-{
-	struct function_name *copy = malloc(count * sizeof *copy);
-	if (copy)
-		memcpy(copy, names, count * sizeof *copy);
-	return copy;
-}
-
-static bool take_told(struct rql_planner *p, const char *stamp)
-{
-	pthread_mutex_lock(&told.lock);
-	bool same = stamp && told.stamp && strcmp(told.stamp, stamp) == 0;
-	if (same && (p->names = copy_names(told.names, told.count)))
-		p->count = told.count;
-	pthread_mutex_unlock(&told.lock);
-	return p->count != 0;
-}
-
-/* Takes the stamp over. */
-static void keep_told(const struct rql_planner *p, char *stamp)
-{
-	struct function_name *copy = stamp ? copy_names(p->names, p->count) : NULL;
-	if (!copy) {
-		free(stamp);
-		return;
-	}
-	pthread_mutex_lock(&told.lock);
-	free(told.stamp);
-	free(told.names);
-	told.stamp = stamp;
-	told.names = copy;
-	told.count = p->count;
-	pthread_mutex_unlock(&told.lock);
-}
+/* The list that the host gave: asking takes as long as opening a database. */
+static struct rql_kept told = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static rql_status load_names(const struct rql_plan_context *ctx, struct rql_planner *p, struct rql_error *err)
 {
@@ -190,15 +152,13 @@ static rql_status load_names(const struct rql_plan_context *ctx, struct rql_plan
 static rql_status load_or_copy(const struct rql_plan_context *ctx, struct rql_planner *p, struct rql_error *err)
 {
 	char *stamp = rql_host_functions_stamp(ctx->host_db);
-	if (take_told(p, stamp)) {
-		free(stamp);
-		return RQL_OK;
-	}
-	rql_status status = load_names(ctx, p, err);
-	if (status == RQL_OK)
-		keep_told(p, stamp);
-	else
-		free(stamp);
+	size_t bytes;
+	p->names = rql_kept_take(&told, stamp, &bytes);
+	p->count = (uint32_t)(bytes / sizeof *p->names);
+	rql_status status = RQL_OK;
+	if (!p->names && (status = load_names(ctx, p, err)) == RQL_OK)
+		rql_kept_put(&told, stamp, p->names, p->count * sizeof *p->names);
+	free(stamp);
 	return status;
 }
 
