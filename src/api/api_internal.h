@@ -91,8 +91,6 @@ struct ArrowArrayStream;
 struct ArrowSchema;
 /* What the public functions of these names do (frame.c, arrow.c), for the ADBC driver, too. */
 void rql_api_frames_free(rayql_connection *con);
-rql_status rql_api_query_frame(rayql_connection *con, const char *sql, struct ArrowArrayStream *stream,
-                               uint64_t *changed, struct rql_error *err);
 /* A column's parts, in arena. */
 rql_status rql_api_nested(rayql_connection *con, struct rql_arena *arena, const struct rql_batch *batch, uint32_t column,
                           const struct rql_nested **out, struct rql_error *err);
@@ -101,7 +99,5 @@ rql_status rql_api_bind_nested(rayql_statement *stmt, uint64_t index, const stru
                                struct rql_error *err);
 /* Binds the columns of a row of batch to the parameters, in their order. */
 rql_status rql_api_bind_row(rayql_statement *stmt, const struct rql_batch *batch, uint64_t row, struct rql_error *err);
-rql_status rql_api_execute_frame(rayql_statement *stmt, struct ArrowArrayStream *rows, uint64_t *changed,
-                                 struct rql_error *err);
 
 #endif

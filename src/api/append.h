@@ -30,8 +30,6 @@ struct rayql_appender {
 /* Stores the next value of the row. On failure the row is lost, and app->row says why. */
 rql_status rql_append_value(rayql_appender *app, const struct rql_value *value);
 rql_status rql_append_default(rayql_appender *app);
-/* Makes room for as many rows. */
-rql_status rql_append_room(rayql_appender *app, uint64_t rows, struct rql_error *err) RQL_MUST_CHECK;
 /* Forgets the values of one row, or of all. */
 void rql_append_drop_row(rayql_appender *app);
 void rql_append_drop_all(rayql_appender *app);

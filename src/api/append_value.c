@@ -31,7 +31,8 @@ static bool grow_bits(uint64_t **bits, uint64_t from, uint64_t to)
 	return true;
 }
 
-rql_status rql_append_room(rayql_appender *app, uint64_t rows, struct rql_error *err)
+/* Makes room for as many rows. */
+static rql_status make_room(rayql_appender *app, uint64_t rows, struct rql_error *err)
 {
 	if (rows <= app->room)
 		return RQL_OK;
@@ -270,7 +271,7 @@ static rql_status next_column(rayql_appender *app)
 		return rql_error_set(&app->row, RQL_ERROR_MISUSE, "%s has %u columns, and the row has more values", app->table,
 		                     app->count);
 	if (app->rows == app->room)
-		return rql_append_room(app, app->room ? 2 * app->room : 1920, &app->row);
+		return make_room(app, app->room ? 2 * app->room : 1920, &app->row);
 	return RQL_OK;
 }
 

@@ -167,8 +167,8 @@ static bool put_call(struct rql_strbuf *out, const char *sql, uint64_t number)
 	return found;
 }
 
-rql_status rql_api_query_frame(rayql_connection *con, const char *sql, struct ArrowArrayStream *stream,
-                               uint64_t *changed, struct rql_error *err)
+static rql_status query_frame(rayql_connection *con, const char *sql, struct ArrowArrayStream *stream,
+                              uint64_t *changed, struct rql_error *err)
 {
 	struct rql_host_frame *frame = NULL;
 	struct rql_strbuf text = {0};
@@ -204,7 +204,7 @@ rayql_status rayql_query_arrow(rayql_connection *con, const char *sql, struct Ar
 		return rql_api_misuse(error, "rayql_query_arrow: con, sql or stream is NULL or released");
 	}
 	rql_api_begin(con);
-	rql_status status = rql_api_query_frame(con, sql, stream, changed, &err);
+	rql_status status = query_frame(con, sql, stream, changed, &err);
 	rql_api_end(con);
 	rql_api_log(con, status == RQL_OK ? NULL : &err, NULL);
 	return status == RQL_OK ? RAYQL_OK : rql_api_fail(&err, error);
@@ -263,8 +263,8 @@ static rql_status execute_rows(rayql_statement *stmt, struct rql_host_frame *fra
 	return status;
 }
 
-rql_status rql_api_execute_frame(rayql_statement *stmt, struct ArrowArrayStream *rows, uint64_t *changed,
-                                 struct rql_error *err)
+static rql_status execute_frame(rayql_statement *stmt, struct ArrowArrayStream *rows, uint64_t *changed,
+                                struct rql_error *err)
 {
 	struct rql_session *session = stmt->connection->session;
 	struct rql_host_frame *frame = NULL;
@@ -295,7 +295,7 @@ rayql_status rayql_execute_arrow(rayql_statement *stmt, struct ArrowArrayStream 
 		return rql_api_misuse(error, "rayql_execute_arrow: stmt or rows is NULL or released");
 	}
 	rql_api_begin(stmt->connection);
-	rql_status status = rql_api_execute_frame(stmt, rows, changed, &err);
+	rql_status status = execute_frame(stmt, rows, changed, &err);
 	rql_api_end(stmt->connection);
 	rql_api_log(stmt->connection, status == RQL_OK ? NULL : &err, NULL);
 	return status == RQL_OK ? RAYQL_OK : rql_api_fail(&err, error);

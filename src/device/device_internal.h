@@ -140,8 +140,5 @@ void rql_cpu_measure(struct rql_device *device, bool thorough);
 /* Fills device (zeroed) as the CPU with its threads; its texts are malloc'ed. */
 rql_status rql_cpu_open(unsigned threads, struct rql_device *device, struct rql_error *err) RQL_MUST_CHECK;
 void rql_cpu_close(struct rql_device *device);
-/* The widest instruction set of the machine that RAYQL_SIMD allows. */
-enum rql_simd rql_cpu_simd(void);
-const char *rql_simd_name(enum rql_simd simd);
 
 #endif

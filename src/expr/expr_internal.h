@@ -73,9 +73,6 @@ extern const struct rql_step_kernels rql_step_kernels_portable;
 extern const struct rql_step_kernels rql_step_kernels_avx2;
 extern const struct rql_step_kernels rql_step_kernels_avx512;
 #endif
-/* The kernel of a verified step. */
-rql_step_fn *rql_step_kernel(const struct rql_step_kernels *kernels, const struct rql_program *program,
-                             const struct rql_step *step);
 
 /* After a kernel said true: goes through the rows of `rows` (words of the exec) that are not NULL, makes those NULL that
  * the step gives no value for, and raises the error of the first that has one. */

@@ -56,7 +56,8 @@ struct rql_ssb_party rql_ssb_supplier(const struct rql_ssb *ssb, uint32_t key)
 
 /* ---- parts ---- */
 
-int32_t rql_ssb_part_price(uint32_t key)
+/* Price of one piece in cents. */
+static int32_t price_of_part(uint32_t key)
 {
 	/* TPC-H's rule for P_RETAILPRICE, which SSB's prices are: 900.00 to 2098.99. */
 	return (int32_t)(90000 + key / 10 % 20001 + 100 * (key % 1000));
@@ -123,7 +124,7 @@ static void make_line(const struct rql_ssb *ssb, uint64_t id, struct rql_ssb_lin
 	line->tax = (uint8_t)rql_ssb_take(&random, 9);
 	line->mode = (uint8_t)rql_ssb_take(&random, 7);
 	line->commit_day = line->order_day + 30 + (int32_t)rql_ssb_take(&random, 61);
-	int32_t price = rql_ssb_part_price(line->part_key);
+	int32_t price = price_of_part(line->part_key);
 	line->extended_price = line->quantity * price;
 	line->revenue = (int32_t)((int64_t)line->extended_price * (100 - line->discount) / 100);
 	line->supply_cost = 6 * price / 10;

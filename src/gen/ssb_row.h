@@ -38,8 +38,6 @@ unsigned rql_ssb_order(const struct rql_ssb *ssb, uint64_t order, struct rql_ssb
 struct rql_ssb_party rql_ssb_customer(const struct rql_ssb *ssb, uint32_t key);
 struct rql_ssb_party rql_ssb_supplier(const struct rql_ssb *ssb, uint32_t key);
 struct rql_ssb_part_row rql_ssb_part(const struct rql_ssb *ssb, uint32_t key);
-/* Price of one piece in cents. */
-int32_t rql_ssb_part_price(uint32_t key);
 
 /* Independent random sequences: a hash of (seed, stream, counter). */
 enum rql_ssb_stream {

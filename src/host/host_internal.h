@@ -201,8 +201,6 @@ char *host_error_pack(rql_status status, const char *message);
 rql_status host_settings_open(struct rql_host_db *db, const struct rql_host_option *options, unsigned option_count,
                               struct rql_error *err);
 void host_settings_free(struct rql_host_db *db);
-/* Lists the settings that the table lacks, with their values of now. */
-rql_status host_settings_list(struct rql_host_db *db, struct rql_error *err);
 /* After each statement that may have changed a setting; loaded: that may have brought some. */
 void host_settings_moved(struct rql_host_db *db, bool loaded);
 /* May a plan be asked for on con under its settings? RQL_ERROR_UNSUPPORTED names the one that forbids it. */

@@ -237,7 +237,8 @@ static rql_status list_names(struct rql_host_db *db, duckdb_client_context conte
 	return status;
 }
 
-rql_status host_settings_list(struct rql_host_db *db, struct rql_error *err)
+/* Lists the settings that the table lacks, with their values of now. */
+static rql_status list_unknown(struct rql_host_db *db, struct rql_error *err)
 {
 	duckdb_result result;
 	duckdb_client_context context = NULL;
@@ -267,7 +268,7 @@ rql_status host_settings_open(struct rql_host_db *db, const struct rql_host_opti
 		if (!is_known(options[i].name) && !is_listed(db, options[i].name))
 			RQL_TRY(add_unknown(db, options[i].name, NULL, err));
 	atomic_store(&db->settings_stamp, 1);
-	return host_settings_list(db, err);
+	return list_unknown(db, err);
 }
 
 /* ---- what a connection's settings allow ---- */
@@ -303,7 +304,7 @@ static bool has_collation(const char *value)
 static const char *changed_unknown(struct rql_host_con *con)
 {
 	const char *found = NULL;
-	if (atomic_load(&con->db->settings_unlisted) && host_settings_list(con->db, NULL) != RQL_OK)
+	if (atomic_load(&con->db->settings_unlisted) && list_unknown(con->db, NULL) != RQL_OK)
 		return "(of an extension)";
 	pthread_mutex_lock(&con->db->registry);
 	for (const struct host_unknown *u = con->db->unknown; u && !found; u = u->next) {
@@ -376,7 +377,7 @@ void host_settings_moved(struct rql_host_db *db, bool loaded)
 {
 	/* Before anybody can set what an extension has brought. */
 	if (loaded)
-		(void)!host_settings_list(db, NULL); /* else settings_unlisted says that it is still to be done */
+		(void)!list_unknown(db, NULL); /* else settings_unlisted says that it is still to be done */
 	atomic_fetch_add(&db->settings_stamp, 1);
 }
 

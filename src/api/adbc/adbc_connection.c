@@ -36,7 +36,8 @@ AdbcStatusCode adbc_begin(struct adbc_connection *con, struct AdbcError *error)
 	return rayql_query(con->con, "BEGIN", NULL, &err) == RAYQL_OK ? ADBC_OK : adbc_fail_with(error, err);
 }
 
-AdbcStatusCode adbc_run(struct adbc_connection *con, const char *sql, struct AdbcError *error)
+/* Runs sql and drops its result. */
+static AdbcStatusCode run_sql(struct adbc_connection *con, const char *sql, struct AdbcError *error)
 {
 	rayql_error *err = NULL;
 	return rayql_query(con->con, sql, NULL, &err) == RAYQL_OK ? ADBC_OK : adbc_fail_with(error, err);
@@ -62,7 +63,7 @@ static AdbcStatusCode end_transaction(struct adbc_connection *con, const char *s
 		adbc_stream_settle(con->open, error);
 		con->open = NULL;
 	}
-	return rql_session_in_transaction(con->con->session) ? adbc_run(con, sql, error) : ADBC_OK;
+	return rql_session_in_transaction(con->con->session) ? run_sql(con, sql, error) : ADBC_OK;
 }
 
 static AdbcStatusCode commit(struct AdbcConnection *connection, struct AdbcError *error)
@@ -126,7 +127,7 @@ static AdbcStatusCode connection_release(struct AdbcConnection *connection, stru
 	if (!con)
 		return ADBC_INVALID_STATE;
 	if (con->con && rql_session_in_transaction(con->con->session) && con->references == 1)
-		adbc_run(con, "ROLLBACK", NULL);
+		run_sql(con, "ROLLBACK", NULL);
 	adbc_connection_unref(con);
 	connection->private_data = NULL;
 	return ADBC_OK;
@@ -160,7 +161,7 @@ static AdbcStatusCode use(struct adbc_connection *con, const char *catalog, cons
 		rql_strbuf_put_ident(&sql, schema);
 	AdbcStatusCode status = adbc_begin(con, error);
 	if (status == ADBC_OK)
-		status = adbc_run(con, rql_strbuf_text(&sql), error);
+		status = run_sql(con, rql_strbuf_text(&sql), error);
 	rql_strbuf_free(&sql);
 	return status;
 }

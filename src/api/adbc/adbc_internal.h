@@ -42,8 +42,6 @@ void adbc_connection_unref(struct adbc_connection *con);
 /* Before a statement: opens the transaction that is due, and takes the rows that an earlier one has left into memory, since
  * the engine has one open result a connection. */
 AdbcStatusCode adbc_begin(struct adbc_connection *con, struct AdbcError *error);
-/* Runs sql and drops its result. */
-AdbcStatusCode adbc_run(struct adbc_connection *con, const char *sql, struct AdbcError *error);
 
 /* The current schema or catalog, malloc'ed. */
 AdbcStatusCode adbc_current(struct adbc_connection *con, bool schema, char **out, struct AdbcError *error);

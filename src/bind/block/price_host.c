@@ -163,7 +163,8 @@ static double condition(const struct rql_host_work *w, const struct rql_expr *e)
 	return r.values * rql_host_work_expression(e);
 }
 
-double rql_host_work_scan(const struct rql_host_work *w)
+/* Reading the tables and evaluating the conditions. */
+static double scans(const struct rql_host_work *w)
 {
 	struct reading r = {.w = w, .share = 1};
 	double rows = (double)w->rows[w->fact];
@@ -223,5 +224,5 @@ static double groups(const struct rql_host_work *w)
 
 double rql_host_work_values(const struct rql_host_work *w)
 {
-	return rql_host_work_scan(w) + joins(w) + groups(w);
+	return scans(w) + joins(w) + groups(w);
 }

@@ -31,8 +31,6 @@ struct rql_host_work {
 /* What profile.host_value_ns must be multiplied by for a table of so many rows: it is a value's time with all threads
  * busy, and a thread takes a row group of 122,880 rows at a time. 1 or more. */
 double rql_host_idle_factor(unsigned threads, uint64_t rows);
-/* Reading the tables and evaluating the conditions. */
-double rql_host_work_scan(const struct rql_host_work *w);
 /* All of it. */
 double rql_host_work_values(const struct rql_host_work *w);
 /* One evaluation of e, its columns being there. */

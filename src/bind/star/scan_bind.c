@@ -166,7 +166,8 @@ static rql_status compile_table(void *state, const struct rql_expr *e, const str
 	return RQL_OK;
 }
 
-void rql_scan_compile_context(struct rql_scan_binding *b)
+/* Starts b->compile. */
+static void start_compile(struct rql_scan_binding *b)
 {
 	b->compile =
 		(struct rql_compile_context){.arena = b->arena, .column = compile_column, .table = compile_table, .state = b};
@@ -629,7 +630,7 @@ static rql_status bind_joins(struct rql_scan_binding *b, struct rql_lookup **out
 
 rql_status rql_scan_bind_begin(struct rql_scan_binding *b, struct rql_lookup **joins)
 {
-	rql_scan_compile_context(b);
+	start_compile(b);
 	RQL_TRY(allocate(b));
 	return bind_joins(b, joins);
 }

@@ -75,8 +75,6 @@ rql_status rql_scan_finish_tuples(struct rql_scan_binding *b) RQL_MUST_CHECK;
 rql_status rql_scan_join_tuples(struct rql_scan_binding *b, const struct rql_lookup *lookups) RQL_MUST_CHECK;
 /* e with its only COLUMN as REF 0, for codes.h. NULL: out of memory. */
 struct rql_expr *rql_scan_over_ref(struct rql_arena *arena, const struct rql_expr *e);
-/* Starts b->compile. */
-void rql_scan_compile_context(struct rql_scan_binding *b);
 /* e as a program must be given it: a bare column as its values, not its codes. NULL: out of memory. */
 const struct rql_expr *rql_scan_as_value(struct rql_scan_binding *b, const struct rql_expr *e);
 /* Adds a program; its inputs follow from the compiler's numbers. */

@@ -28,8 +28,9 @@ static bool code_of(const struct rql_dimension *d, const struct rql_value *value
 	return false;
 }
 
-bool rql_key_of_value(const struct rql_store_column *stored, const struct rql_column *column, uint64_t row,
-                      int64_t *out)
+/* The key of row `row` of a column of the type of stored; false: no row of the fact table has it. */
+static bool key_of_value(const struct rql_store_column *stored, const struct rql_column *column, uint64_t row,
+                         int64_t *out)
 {
 	if (!rql_column_valid(column, row))
 		return false;
@@ -48,12 +49,12 @@ bool rql_key_of_value(const struct rql_store_column *stored, const struct rql_co
 bool rql_key_of_row(const struct rql_scan_keys *at, const struct rql_column *columns, uint64_t row, int64_t *out)
 {
 	int64_t first, second;
-	if (!rql_key_of_value(at->first, &columns[0], row, &first))
+	if (!key_of_value(at->first, &columns[0], row, &first))
 		return false;
 	*out = first;
 	if (!at->second)
 		return true;
-	if (!rql_key_of_value(at->second, &columns[1], row, &second))
+	if (!key_of_value(at->second, &columns[1], row, &second))
 		return false;
 	*out = rql_pair_key(&at->pair, first, second);
 	return true;
@@ -120,7 +121,7 @@ static bool of_codes(struct rql_arena *arena, const struct rql_store_column *fro
 	if (!keys || !there)
 		return false;
 	for (uint32_t code = 0; code < count; code++)
-		if (rql_key_of_value(to, &from->dimension->values, code, &keys[code]))
+		if (key_of_value(to, &from->dimension->values, code, &keys[code]))
 			rql_bit_set(there, code);
 	*out = (struct rql_key_codes){.greatest = (int64_t)count - 1, .keys = keys, .there = there};
 	return true;

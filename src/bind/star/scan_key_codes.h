@@ -17,9 +17,6 @@ struct rql_key_codes {
 rql_status rql_key_codes_make(struct rql_arena *arena, const struct rql_store_column *from,
                               const struct rql_store_column *to, struct rql_key_codes *out,
                               struct rql_error *err) RQL_MUST_CHECK;
-/* The key of row `row` of a column of the type of stored; false: no row of the fact table has it. */
-bool rql_key_of_value(const struct rql_store_column *stored, const struct rql_column *column, uint64_t row,
-                      int64_t *out);
 
 /* payloads[r] = r, and keys[r] the key of row r, or pair of keys, of the first columns; a row that meets no row of the fact
  * table has the payload -1. *null: a key is NULL. By all threads of the pool where there are many rows. */

@@ -81,8 +81,6 @@ enum rql_regexp_found rql_regexp_search(const struct rql_regexp *re, const char 
 
 /* Is it UTF-8 as DuckDB has it: no surrogates, no longer forms, nothing beyond U+10FFFF? */
 bool rql_text_is_utf8(const char *data, uint64_t length);
-/* The first byte of character `index` (from 0), or the end where there are not so many. */
-const char *rql_text_character(const char *data, const char *end, uint64_t index);
 /* The host's substring(s, from, count): characters from `from` on (1 is the first, -1 the last), `count` of them, or
  * those before it when it is negative. false: from lies before the first character, or behind the last one and it goes
  * back: then the host's answer depends on what it knows of the column. */

@@ -2,7 +2,8 @@
 #include <string.h>
 #include "column/text/text_internal.h"
 
-const char *rql_text_character(const char *data, const char *end, uint64_t index)
+/* The first byte of character `index` (from 0), or the end where there are not so many. */
+static const char *character_at(const char *data, const char *end, uint64_t index)
 {
 	for (; data < end; data++)
 		if (rql_is_character(*data) && index-- == 0)
@@ -20,8 +21,8 @@ static struct rql_string cut(const struct rql_text_kernels *kernels, const struc
 	if (kernels->is_ascii(data, bytes))
 		return (uint64_t)from < bytes ? rql_string_make(data + from, (uint32_t)(bytes - (uint64_t)from))
 		                              : rql_string_make("", 0);
-	const char *begin = rql_text_character(data, end, (uint64_t)from);
-	const char *behind = rql_text_character(begin, end, (uint64_t)(to - from));
+	const char *begin = character_at(data, end, (uint64_t)from);
+	const char *behind = character_at(begin, end, (uint64_t)(to - from));
 	return rql_string_make(begin, (uint32_t)(behind - begin));
 }
 

@@ -6,7 +6,7 @@
 
 #include "device/device_internal.h"
 
-const char *rql_simd_name(enum rql_simd simd)
+static const char *simd_name(enum rql_simd simd)
 {
 	return simd == RQL_SIMD_AVX512 ? "avx512" : simd == RQL_SIMD_AVX2 ? "avx2" : "portable";
 }
@@ -25,14 +25,15 @@ static enum rql_simd machine_simd(void)
 	return RQL_SIMD_PORTABLE;
 }
 
-enum rql_simd rql_cpu_simd(void)
+/* The widest instruction set of the machine that RAYQL_SIMD allows. */
+static enum rql_simd widest_simd(void)
 {
 	enum rql_simd best = machine_simd();
 	const char *wanted = getenv("RAYQL_SIMD");
 	if (!wanted)
 		return best;
 	for (enum rql_simd simd = RQL_SIMD_PORTABLE; simd < best; simd++)
-		if (strcmp(wanted, rql_simd_name(simd)) == 0)
+		if (strcmp(wanted, simd_name(simd)) == 0)
 			return simd;
 	return best; /* wider than the machine, or no such name */
 }
@@ -71,9 +72,9 @@ rql_status rql_cpu_open(unsigned threads, struct rql_device *device, struct rql_
 	static const char no_gpu[] = "a unit of GPUs, which are devices of their own (vulkan:0 and on)";
 	char *name = processor_name(), *driver = NULL;
 	struct rql_pool *pool = NULL;
-	enum rql_simd simd = rql_cpu_simd();
+	enum rql_simd simd = widest_simd();
 	rql_status status = RQL_OK;
-	if (asprintf(&driver, "native %s", rql_simd_name(simd)) < 0)
+	if (asprintf(&driver, "native %s", simd_name(simd)) < 0)
 		driver = NULL; /* its content is undefined after a failure */
 	if (!name || !driver)
 		status = rql_error_memory(err, 256, "the CPU's name");

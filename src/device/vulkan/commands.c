@@ -46,7 +46,7 @@ static struct rql_vk_buffer *own_buffer(struct rql_buffer *buffer)
 	return (struct rql_vk_buffer *)buffer;
 }
 
-void rql_vk_record_failed(struct rql_vk_commands *c, rql_status status, const char *fmt, ...)
+RQL_PRINTF(3, 4) static void record_failed(struct rql_vk_commands *c, rql_status status, const char *fmt, ...)
 {
 	if (c->failed.status != RQL_OK)
 		return;
@@ -305,7 +305,7 @@ static struct rql_vk_touch *touch_of(struct rql_vk_commands *c, struct rql_vk_li
 		uint32_t capacity = c->touched_capacity ? 2 * c->touched_capacity : 16;
 		struct rql_vk_touch *more = realloc(c->touched, capacity * sizeof(*more));
 		if (!more) {
-			rql_vk_record_failed(c, RQL_ERROR_MEMORY, "out of memory (%llu bytes for a recording)",
+			record_failed(c, RQL_ERROR_MEMORY, "out of memory (%llu bytes for a recording)",
 			                     (unsigned long long)capacity * sizeof(*more));
 			return NULL;
 		}
@@ -327,7 +327,7 @@ void rql_vk_keep(struct rql_vk_commands *c, struct rql_vk_life *life)
 		uint32_t capacity = c->kept_capacity ? 2 * c->kept_capacity : 16;
 		struct rql_vk_life **more = realloc(c->kept, capacity * sizeof(*more));
 		if (!more) {
-			rql_vk_record_failed(c, RQL_ERROR_MEMORY, "out of memory (%llu bytes for a recording)",
+			record_failed(c, RQL_ERROR_MEMORY, "out of memory (%llu bytes for a recording)",
 			                     (unsigned long long)capacity * sizeof(*more));
 			return;
 		}
@@ -588,7 +588,7 @@ bool rql_vk_grid(struct rql_vk_commands *c, const char *pass, uint64_t groups, u
 	*x = (uint32_t)wide;
 	*y = (uint32_t)high;
 	if (high > most[1])
-		rql_vk_record_failed(c, RQL_ERROR_LIMIT, "pass %s needs %llu workgroups; device %s can start %llu at once",
+		record_failed(c, RQL_ERROR_LIMIT, "pass %s needs %llu workgroups; device %s can start %llu at once",
 		                     pass, (unsigned long long)groups, c->base.device->id,
 		                     (unsigned long long)most[0] * most[1]);
 	return high <= most[1];

@@ -355,7 +355,6 @@ void rql_vk_pass_empty(struct rql_vk_commands *c, const char *pass); /* its name
 void rql_vk_full_barrier(struct rql_vk_commands *c);
 void rql_vk_pass_begin(struct rql_vk_commands *c, const char *pass); /* timestamps; nothing when not timed */
 void rql_vk_pass_end(struct rql_vk_commands *c);
-void rql_vk_record_failed(struct rql_vk_commands *c, rql_status status, const char *fmt, ...) RQL_PRINTF(3, 4);
 /* Keeps an object that is no buffer alive as rql_vk_touch keeps buffers: as long as the recording lives and its last
  * submission runs. */
 void rql_vk_keep(struct rql_vk_commands *c, struct rql_vk_life *life);

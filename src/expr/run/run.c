@@ -24,8 +24,9 @@ static const struct rql_step_kernels *kernels_for(enum rql_simd simd)
 	return &rql_step_kernels_portable;
 }
 
-rql_step_fn *rql_step_kernel(const struct rql_step_kernels *kernels, const struct rql_program *program,
-                             const struct rql_step *step)
+/* The kernel of a verified step. */
+static rql_step_fn *kernel_of(const struct rql_step_kernels *kernels, const struct rql_program *program,
+                              const struct rql_step *step)
 {
 	if (step->op == RQL_STEP_CONVERT)
 		return kernels->convert[program->regs[step->a].kind][program->regs[step->dst].kind];
@@ -110,7 +111,7 @@ rql_status rql_program_state_new(const struct rql_program *program, enum rql_sim
 	memset(state->memory, 0, bytes); /* rows that no step has written are read as values that exist */
 	place_registers(state);
 	for (uint32_t i = 0; i < program->step_count; i++)
-		state->kernels[i] = rql_step_kernel(kernels_for(simd), program, &program->steps[i]);
+		state->kernels[i] = kernel_of(kernels_for(simd), program, &program->steps[i]);
 	*out = state;
 	return RQL_OK;
 error:

@@ -518,14 +518,16 @@ static rql_status init_keys(struct rql_index_gpu *gpu, const struct rql_index_gp
 	return rql_index_keys_take(&gpu->keys, gpu->snapshot, err);
 }
 
-void rql_index_gpu_clear(struct rql_index_gpu *gpu)
+/* Also of zeroes. */
+static void clear_gpu(struct rql_index_gpu *gpu)
 {
 	rql_stage_clear(&gpu->stage);
 	unplace(gpu);
 	rql_index_keys_clear(&gpu->keys);
 }
 
-uint64_t rql_index_gpu_bytes(const struct rql_index_gpu *gpu)
+/* In the host's memory, beside the struct. */
+static uint64_t gpu_bytes(const struct rql_index_gpu *gpu)
 {
 	return gpu->snapshot->segment_count * (sizeof(*gpu->placed) + sizeof(*gpu->batches));
 }
@@ -570,14 +572,14 @@ void rql_index_gpu_free(struct rql_prepared *p)
 {
 	if (!p)
 		return;
-	rql_index_gpu_clear(&p->gpu);
+	clear_gpu(&p->gpu);
 	rql_index_choice_clear(&p->choice);
 	free(p);
 }
 
 uint64_t rql_index_gpu_prepared_bytes(const struct rql_prepared *p)
 {
-	return sizeof(*p) + rql_index_choice_bytes(&p->choice) + rql_index_gpu_bytes(&p->gpu);
+	return sizeof(*p) + rql_index_choice_bytes(&p->choice) + gpu_bytes(&p->gpu);
 }
 
 uint32_t rql_index_gpu_number(const struct rql_prepared *p)

@@ -72,12 +72,8 @@ rql_status rql_index_gpu_see(const struct rql_index_gpu *gpu, rql_see_kernel *se
                              struct rql_error *err) RQL_MUST_CHECK;
 /* Does the next run give lists? */
 bool rql_index_gpu_lists(const struct rql_index_gpu *gpu);
-/* Also of zeroes. */
-void rql_index_gpu_clear(struct rql_index_gpu *gpu);
 /* Of the rows that a run finds. */
 uint64_t rql_index_gpu_rows_bytes(const struct rql_index_gpu *gpu);
-/* In the host's memory, beside the struct. */
-uint64_t rql_index_gpu_bytes(const struct rql_index_gpu *gpu);
 
 /* ---- what the methods on a GPU share ---- */
 struct rql_prepared {

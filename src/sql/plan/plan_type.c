@@ -3,7 +3,7 @@
 #include <string.h>
 #include "sql/rel/rel_internal.h"
 
-bool rql_plan_type_collated(struct json_object *json)
+static bool is_collated(struct json_object *json)
 {
 	return rql_json_text(rql_json_field(json, "type_info"), "collation")[0] != '\0';
 }
@@ -88,7 +88,7 @@ static void other_type_print(struct rql_strbuf *out, struct json_object *json, u
 		enum_type_print(out, rql_json_field(info, "values"));
 	} else {
 		rql_strbuf_put(out, id[0] ? id : "?");
-		if (rql_plan_type_collated(json))
+		if (is_collated(json))
 			rql_strbuf_printf(out, " COLLATE %s", rql_json_text(info, "collation"));
 	}
 }
@@ -142,7 +142,7 @@ struct rql_type rql_plan_type(struct rql_plan_reader *reader, struct json_object
 			id = RQL_TYPE_OTHER;
 		return type_with_info(reader, id, json);
 	}
-	if (id == RQL_TYPE_OTHER || alias[0] || rql_plan_type_collated(json) || rql_json_field(info, "extension_info") ||
+	if (id == RQL_TYPE_OTHER || alias[0] || is_collated(json) || rql_json_field(info, "extension_info") ||
 	    (info && !info_fits(id, rql_json_text(info, "type"))))
 		return type_with_info(reader, RQL_TYPE_OTHER, json);
 	struct rql_type type = rql_type_simple(id);

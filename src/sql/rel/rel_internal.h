@@ -120,7 +120,6 @@ bool rql_plan_facts_read(struct rql_arena *arena, struct json_object *json, stru
 
 /* ---- plan_type.c ---- */
 struct rql_type rql_plan_type(struct rql_plan_reader *reader, struct json_object *json);
-bool rql_plan_type_collated(struct json_object *json);
 /* false: a value that RayQL cannot hold (nested, or not of the type's shape). */
 bool rql_plan_value(struct rql_plan_reader *reader, struct json_object *json, struct rql_value *out);
 

@@ -24,7 +24,7 @@ rql_status rql_build_interrupted(struct rql_error *err)
 	return rql_crew_interrupted(err);
 }
 
-void rql_build_phase(struct rql_relation_builder *builder, const char *phase)
+static void begin_phase(struct rql_relation_builder *builder, const char *phase)
 {
 	rql_crew_phase(&builder->crew, phase, builder->rows);
 }
@@ -637,15 +637,15 @@ static rql_status run_stages(struct rql_relation_builder *builder, struct rql_er
 	struct rql_cube *cube = &builder->cube->cube;
 	uint64_t start = rql_now_ns();
 	RQL_TRY(unite_workers(builder, err));
-	rql_build_phase(builder, "encoding");
+	begin_phase(builder, "encoding");
 	RQL_TRY(rql_build_dictionaries(builder, err));
 	RQL_TRY(rql_build_hierarchies(builder, err));
 	RQL_TRY(rql_build_encode(builder, err));
 	uint64_t encoded = rql_now_ns();
-	rql_build_phase(builder, "sorting");
+	begin_phase(builder, "sorting");
 	RQL_TRY(sort_records(builder, err));
 	uint64_t sorted = rql_now_ns();
-	rql_build_phase(builder, "packing");
+	begin_phase(builder, "packing");
 	RQL_TRY(rql_build_store(builder, err));
 	RQL_TRY(rql_cube_settle(builder->cube, err));
 	cube->read_ms = (double)(start - builder->started_ns) / 1e6;

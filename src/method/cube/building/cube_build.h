@@ -94,7 +94,6 @@ struct rql_relation_builder {
 void rql_build_parallel(struct rql_relation_builder *builder, uint64_t count, rql_chunk_fn *fn, void *state);
 bool rql_build_cancelled(const struct rql_relation_builder *builder);
 rql_status rql_build_interrupted(struct rql_error *err);
-void rql_build_phase(struct rql_relation_builder *builder, const char *phase);
 void rql_build_advance(struct rql_relation_builder *builder, uint64_t rows);
 
 /* Codes [first, first + count) of a vec, widened. */

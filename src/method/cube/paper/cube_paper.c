@@ -78,7 +78,8 @@ const struct rql_packed *rql_paper_packed(const struct rql_cube *cube, const str
 	}
 }
 
-char *rql_paper_key(struct rql_arena *arena, const struct rql_paper_spec *spec)
+/* Names a structure: "scan: 3 5 | 7; group: 1; x: 0.sum". In arena; NULL: out of memory. */
+static char *key_of(struct rql_arena *arena, const struct rql_paper_spec *spec)
 {
 	static const char *const sources[] = {"count", "valid", "value", "least", "greatest"};
 	static const char *const variants[] = {"", "; split scan", "; split group", "; operators"};
@@ -430,7 +431,7 @@ static rql_status choose(struct rql_paper_prepared *p, const struct rql_request 
 			rays = choice.rays;
 		}
 	}
-	p->key = rql_paper_key(p->bound.arena, &p->spec);
+	p->key = key_of(p->bound.arena, &p->spec);
 	p->rays = (double)p->areas.count * (double)rays;
 	if (p->rays > MAX_RAYS)
 		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, TOO_MANY_RAYS);

@@ -66,8 +66,6 @@ struct rql_paper_spec {
 };
 /* The attributes that are tested; at most RQL_PAPER_TESTS. */
 uint32_t rql_paper_tests(const struct rql_paper_spec *spec, uint32_t tests[RQL_PAPER_TESTS]);
-/* Names a structure: "scan: 3 5 | 7; group: 1; x: 0.sum". In arena; NULL: out of memory. */
-char *rql_paper_key(struct rql_arena *arena, const struct rql_paper_spec *spec);
 const struct rql_packed *rql_paper_packed(const struct rql_cube *cube, const struct rql_paper_column *column);
 /* Distinct values of z, which are [0, size). */
 uint32_t rql_paper_z_size(const struct rql_cube *cube, const struct rql_paper_spec *spec);

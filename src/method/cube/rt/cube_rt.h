@@ -40,13 +40,11 @@ struct rql_rt_axes {
 uint32_t rql_rt_coarse(uint32_t radix);
 /* Folds the first `depth` digits; false: they do not fit. */
 bool rql_rt_fold(const struct rql_cube *cube, uint32_t depth, struct rql_rt_axes *out);
-/* The deepest that fits. */
-uint32_t rql_rt_most_depth(const struct rql_cube *cube);
 /* x and y have so many more places than runs lie there that rays would mostly find nothing: more than rql_rt_run_rays for
  * each run. No query needs more rays than places (and pieces of intervals). */
 bool rql_rt_is_sparse(const struct rql_rt_axes *axes, uint64_t runs);
 extern double rql_rt_run_rays; /* 8; tests raise it to reach the ends of all axes with few cells */
-/* The depth to build. runs[d]: how many runs the first d digits make (d up to rql_rt_most_depth). */
+/* The depth to build. runs[d]: how many runs the first d digits make (d up to the deepest). */
 uint32_t rql_rt_choose_depth(const struct rql_cube *cube, const uint64_t *runs, const struct rql_device *device);
 /* Expected number of runs of the first `depth` digits, when nobody has counted them. */
 double rql_rt_guess_runs(const struct rql_cube *cube, uint32_t depth);
@@ -97,9 +95,6 @@ struct rql_rt_box_axes {
 	struct rql_rt_view *places;      /* [depth]: of what is on the axes. A coarse digit only filters there */
 	uint32_t first_z;                /* the first digit on z; depth: none */
 };
-rql_status rql_rt_box_axes_of(const struct rql_cube *cube, const struct rql_rt_axes *axes,
-                              const struct rql_rt_view *views, struct rql_arena *arena, struct rql_rt_box_axes *out,
-                              struct rql_error *err) RQL_MUST_CHECK;
 /* The digit is not decided by the geometry: it is tested in cells. */
 bool rql_rt_tests_cells(const struct rql_rt_box_axes *box, uint32_t digit);
 /* Calls put(state, low, high, group) for the intervals of values of a place that pass; high is the last one. by_pass: of

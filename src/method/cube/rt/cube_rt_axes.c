@@ -73,7 +73,8 @@ bool rql_rt_fold(const struct rql_cube *cube, uint32_t depth, struct rql_rt_axes
 	return true;
 }
 
-uint32_t rql_rt_most_depth(const struct rql_cube *cube)
+/* The deepest that fits. */
+static uint32_t most_depth(const struct rql_cube *cube)
 {
 	struct rql_rt_axes axes;
 	uint32_t depth = 0;
@@ -97,7 +98,7 @@ uint32_t rql_rt_choose_depth(const struct rql_cube *cube, const uint64_t *runs, 
 	double by_rows = (double)cube->relation.rows * RQL_RT_ROW_BYTES / each;
 	double by_memory = (double)device->memory_bytes / RQL_RT_SMALL_SHARE / each;
 	double most = fmax(by_rows, by_memory);
-	uint32_t depth = rql_rt_most_depth(cube);
+	uint32_t depth = most_depth(cube);
 	/* The first digit alone is on z, so that this ends with one ray at the latest. */
 	while (depth > 1 &&
 	       ((double)runs[depth] > most || !rql_rt_fold(cube, depth, &axes) || rql_rt_is_sparse(&axes, runs[depth])))

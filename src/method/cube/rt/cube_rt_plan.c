@@ -41,7 +41,7 @@ static rql_status coarsen(const struct rql_rt_view *view, uint32_t radix, const 
 	return RQL_OK;
 }
 
-rql_status rql_rt_box_axes_of(const struct rql_cube *cube, const struct rql_rt_axes *axes,
+static rql_status box_axes_of(const struct rql_cube *cube, const struct rql_rt_axes *axes,
                               const struct rql_rt_view *views, struct rql_arena *arena, struct rql_rt_box_axes *out,
                               struct rql_error *err)
 {
@@ -311,7 +311,7 @@ rql_status rql_rt_plan_rays(const struct rql_prepared *p, struct rql_rt_view *co
 	if (!boxes || !plans[0].boxes || !plans[1].boxes)
 		return rql_error_memory(err, p->box_count * sizeof(*boxes), "binding a query to rays");
 	for (uint32_t b = 0; b < p->box_count; b++)
-		RQL_TRY(rql_rt_box_axes_of(p->cube, axes, views[b], arena, &boxes[b], err));
+		RQL_TRY(box_axes_of(p->cube, axes, views[b], arena, &boxes[b], err));
 	bool pair = plan_mode(&s, RQL_RT_PAIR, boxes, &plans[0]), hits = plan_mode(&s, RQL_RT_HITS, boxes, &plans[1]);
 	if (!pair && !hits)
 		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "the rt unit would need more than 10^10 rays for it");

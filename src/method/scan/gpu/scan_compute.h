@@ -201,7 +201,6 @@ uint64_t rql_scan_wanted_put(struct rql_scan_plan *plan);
 /* scan_compute_groups.c: puts what says how groups become columns into the blob; 0: they do not. */
 uint64_t rql_scan_group_columns_put(struct rql_scan_plan *plan);
 /* What the i-th of the tests, and the references behind them, reads: a column of the store, and how it lies. */
-uint32_t rql_scan_plan_column(const struct rql_scan_plan *plan, uint32_t i);
 enum rql_scan_layout rql_scan_plan_layout(const struct rql_scan_plan *plan, uint32_t i);
 
 #endif

@@ -17,7 +17,7 @@ struct making {
 	struct rql_scan_numbering *numbering; /* [tests]: PLANES */
 };
 
-uint32_t rql_scan_plan_column(const struct rql_scan_plan *plan, uint32_t i)
+static uint32_t plan_column(const struct rql_scan_plan *plan, uint32_t i)
 {
 	return i < plan->test_count ? plan->tests[i].column : plan->scan->columns[plan->refs[i - plan->test_count]].column;
 }
@@ -31,7 +31,7 @@ static struct rql_scan_placed **placed_at(const struct rql_scan_plan *plan, cons
                                           uint64_t segment, uint32_t i)
 {
 	uint64_t columns = plan->scan->snapshot->column_count;
-	return &table->placed[(segment * columns + rql_scan_plan_column(plan, i)) * RQL_SCAN_LAYOUTS +
+	return &table->placed[(segment * columns + plan_column(plan, i)) * RQL_SCAN_LAYOUTS +
 	                      rql_scan_plan_layout(plan, i)];
 }
 
@@ -76,7 +76,7 @@ static rql_status place_columns(const struct rql_scan_plan *plan, struct rql_dev
 		for (uint32_t i = 0; i < plan->test_count + plan->ref_count; i++) {
 			struct rql_scan_placed **at = placed_at(plan, table, s, i);
 			if (!*at)
-				RQL_TRY(rql_scan_place(snapshot, &snapshot->segments[s], rql_scan_plan_column(plan, i),
+				RQL_TRY(rql_scan_place(snapshot, &snapshot->segments[s], plan_column(plan, i),
 				                       rql_scan_plan_layout(plan, i), device, &table->uploaded, at, err));
 		}
 	return RQL_OK;
@@ -163,7 +163,7 @@ static struct rql_scan_ref field_ref(const struct making *m, uint32_t i, uint32_
 	const struct rql_scan_plan *plan = m->plan;
 	const struct rql_scan_placed *placed = placed_of(m, i);
 	const struct rql_scan_placed_block *p = &placed->blocks[block];
-	const struct rql_store_view *view = &m->segment->columns[rql_scan_plan_column(plan, i)];
+	const struct rql_store_view *view = &m->segment->columns[plan_column(plan, i)];
 	struct rql_scan_ref ref = {.bits_how = p->bits, .a = (uint32_t)p->base, .b = (uint32_t)(p->base >> 32)};
 	ref.data = placed->buffer ? placed->buffer->address + (uint64_t)p->data * 64 : 0;
 	if (view->kind != RQL_STORE_CODED)
@@ -312,7 +312,7 @@ static rql_status put_segment(struct making *m, enum rql_store_match *matches, u
 	const struct rql_scan_plan *plan = m->plan;
 	RQL_TRY(begin_segment(m));
 	for (uint32_t i = 0; i < plan->ref_count; i++) {
-		const struct rql_store_view *view = &m->segment->columns[rql_scan_plan_column(plan, plan->test_count + i)];
+		const struct rql_store_view *view = &m->segment->columns[plan_column(plan, plan->test_count + i)];
 		translated[i] = UINT64_MAX;
 		if (view->translate)
 			translated[i] = rql_scan_blob_put(&m->plan->blob, view->translate, view->stored_codes * sizeof(uint32_t));
@@ -378,7 +378,7 @@ static rql_status put_templates(struct rql_scan_plan *plan, struct rql_scan_tabl
 	table->items = rql_scan_blob_put(&plan->blob, NULL, plan->ref_count * sizeof(struct rql_scan_ref));
 	for (uint32_t i = 0; i < plan->ref_count && !plan->blob.out_of_memory; i++) {
 		bool whole = plan->field_bits[plan->refs[i]] == 64;
-		const struct rql_scan_ref ref = {.data = rql_form_offset(form, rql_scan_plan_column(plan, i)),
+		const struct rql_scan_ref ref = {.data = rql_form_offset(form, plan_column(plan, i)),
 		                                 .bits_how = whole ? 64 : UINT32_MAX};
 		memcpy(plan->blob.bytes + table->items + i * sizeof(ref), &ref, sizeof(ref));
 	}
