@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "flow/join/join_keys.h"
+#include "flow/join/range_places.h"
 #include "flow/keys/keys.h"
 #include "host/host.h"
 
@@ -74,6 +75,13 @@ static struct rql_type draw_type(void)
 	return type;
 }
 
+/* Such as joins compare, but aggregates do not take. */
+static struct rql_type draw_compared_type(void)
+{
+	const uint64_t other = draw(14);
+	return other > 1 ? draw_type() : rql_type_simple(other ? RQL_TYPE_UUID : RQL_TYPE_UHUGEINT);
+}
+
 static rql_int128 extreme(struct rql_type type)
 {
 	unsigned bits = rql_type_bytes(type) * 8;
@@ -85,6 +93,8 @@ static rql_int128 extreme(struct rql_type type)
 			limit *= 10;
 		return draw(2) ? limit - 1 : 1 - limit;
 	}
+	if (!rql_type_is_signed(type) && bits == 128)
+		return draw(2) ? 0 : -1; /* all bits */
 	if (!rql_type_is_signed(type))
 		return draw(2) ? 0 : ((rql_int128)1 << bits) - 1;
 	rql_int128 half = (rql_int128)1 << (bits - 2);
@@ -193,7 +203,7 @@ static void make_vector(struct world *w, struct rql_type type, const struct rql_
 	bool narrow = rql_type_is_integral(type) && rql_type_bytes(type) <= 8 && rql_type_is_signed(type);
 	if (form == 0 && n < 300)
 		as_dictionary(w, v, values, n);
-	else if (form == 1 && type.id != RQL_TYPE_VARCHAR)
+	else if (form == 1 && type.id != RQL_TYPE_VARCHAR && type.id != RQL_TYPE_UUID)
 		as_integers(w, v, values, n);
 	else if (form == 2 && narrow && type.id != RQL_TYPE_BOOLEAN)
 		as_wide(w, v, values, n);
@@ -367,7 +377,7 @@ static void make_join(struct world *w, struct join_case *j, bool large)
 	j->rel.kind = RQL_REL_JOIN;
 	j->rel.join = (enum rql_join_type)draw(RQL_JOIN_CROSS + 1);
 	for (uint32_t c = 0; c < COLUMNS; c++)
-		types[c] = c && draw(2) ? types[0] : draw_type();
+		types[c] = c && draw(2) ? types[0] : draw_compared_type();
 	/* One side of many rows is enough, and keeps the pairs of few values from being millions. */
 	uint64_t few = large && draw(2) ? 0 : 1;
 	for (uint64_t s = 0; s < 2; s++)
@@ -531,18 +541,13 @@ static void asof_by_loops(const struct join_case *j, struct rows *out)
 	}
 }
 
-static bool is_ordered(struct rql_type t)
-{
-	return rql_type_is_real(t) || (rql_type_is_integral(t) && rql_type_bytes(t) <= 8);
-}
-
 /* The last condition is the order. */
 static void make_asof(struct world *w, struct join_case *j, bool large)
 {
 	static const char *const orders[] = {"<", "<=", ">", ">="};
 	do {
 		make_join(w, j, large);
-	} while (!is_ordered(j->sets[0].vectors[0].type));
+	} while (!rql_range_type(j->sets[0].vectors[0].type));
 	struct rql_type type = j->sets[0].vectors[0].type;
 	uint32_t kept = 0;
 	for (uint32_t i = 0; i < j->rel.expr_count && i < COLUMNS; i++) {

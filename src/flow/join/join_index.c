@@ -3,18 +3,18 @@
  *
  * What it must do for a row that looks up: a search in each part of the index, some 100 to 250 ns each. */
 #include "flow/join/join_internal.h"
-#include "flow/keys/places.h"
 
 #define FOUND_AT_ONCE 256u
 
-static const struct rql_leaf_sorted *sorted_of(const struct joining *j)
+static const struct rql_leaf_sorted *sorted_of(struct joining *j)
 {
 	const struct rql_rowset *points = j->sides[j->build];
-	const struct rql_expr *point = j->keys.range.point;
-	if (j->keys.key_count || point->kind != RQL_EXPR_REF)
+	const struct rql_expr *column = rql_range_column(j->keys.range.point, &j->cast);
+	if (j->keys.key_count || !column)
 		return NULL;
 	const double probes = (double)j->sides[!j->build]->rows;
-	const struct rql_leaf_sorted *sorted = rql_leaf_sorted_by(points->whole, point->index, probes);
+	const struct rql_leaf_sorted *sorted = rql_leaf_sorted_by(points->whole, column->index, probes);
+	j->point = points->vectors[column->index];
 	return sorted && sorted->rows == points->rows ? sorted : NULL;
 }
 
@@ -54,6 +54,8 @@ bool rql_index_range_of(const struct joining *j, const struct range_bounds *b, u
 	const struct rql_join_range *range = &j->keys.range;
 	*least = range->bounds[0] ? b->places[0][i] : 0;
 	*greatest = range->bounds[1] ? b->places[1][i] : UINT64_MAX;
+	if (b->inclusive)
+		return rql_bit(b->live, i) && *least <= *greatest;
 	if (!rql_bit(b->live, i) || (range->bounds[0] && range->open[0] && *least == UINT64_MAX) ||
 	    (range->bounds[1] && range->open[1] && !*greatest))
 		return false;

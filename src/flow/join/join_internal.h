@@ -3,7 +3,8 @@
 #define RQL_FLOW_JOIN_INTERNAL_H
 
 #include "flow/join/join_keys.h"
-#include "flow/join/sorted.h"
+#include "flow/join/range_cast.h"
+#include "flow/join/range_places.h"
 
 struct pairs {
 	uint32_t *probe, *build; /* malloc'ed; build may be NULL: only the rows that look up are wanted */
@@ -36,7 +37,9 @@ struct joining {
 	struct rql_sorted sorted;
 	bool by_index;               /* ranged, and an index has the table's rows in order: nothing is in `sorted` */
 	struct rql_sorted_rows index;
-	struct rql_vector point;     /* the value */
+	struct rql_range_cast cast;  /* of the index's column */
+	struct rql_vector point;     /* the value; by_index: of a column's cast, the column */
+	struct rql_range_places places;
 	struct rql_vector bounds[2]; /* of the rows that look up */
 	bool asof;                   /* of the rows in range the nearest */
 	bool by_pairs;               /* a method finds the pairs: there is no table */
@@ -84,6 +87,7 @@ rql_status rql_join_pairs_find(struct joining *j, struct rql_run_sides *sides) R
 struct range_bounds {
 	uint64_t places[2][RQL_VECTOR_ROWS];
 	uint64_t live[RQL_VECTOR_WORDS]; /* rows that have all bounds */
+	bool inclusive; /* what is open has been taken into account */
 };
 void rql_range_bounds(const struct joining *j, uint64_t at, uint32_t n, struct range_bounds *out);
 /* Sorts the table's rows where an index was to have them in order. */

@@ -2,7 +2,8 @@
 #include "flow/join/join_keys.h"
 
 #include <string.h>
-#include "flow/keys/keys.h"
+#include "flow/join/range_cast.h"
+#include "flow/join/range_places.h"
 
 /* Bit 0: it reads the left child, bit 1: the right one. */
 static unsigned reads(const struct rql_expr *e, uint32_t lefts)
@@ -34,11 +35,6 @@ struct bound {
 	bool greater;   /* the first operand is the greater one */
 };
 
-static bool is_ordered(struct rql_type t)
-{
-	return rql_type_is_real(t) || (rql_type_is_integral(t) && rql_type_bytes(t) <= 8);
-}
-
 static bool is_bound(struct rql_expr *e, uint32_t lefts, struct bound *out)
 {
 	if (e->kind != RQL_EXPR_COMPARE || (e->name[0] != '<' && e->name[0] != '>') || !strcmp(e->name, "<>"))
@@ -46,7 +42,7 @@ static bool is_bound(struct rql_expr *e, uint32_t lefts, struct bound *out)
 	const struct rql_expr *a = e->children[0], *b = e->children[1];
 	unsigned sides = reads(a, lefts) | reads(b, lefts) << 2;
 	*out = (struct bound){e, sides == (1 | 2 << 2) ? 0 : 1, e->name[0] == '>'};
-	return rql_type_equal(a->type, b->type) && is_ordered(a->type) && (sides == (1 | 2 << 2) || sides == (2 | 1 << 2));
+	return rql_type_equal(a->type, b->type) && rql_range_type(a->type) && (sides == (1 | 2 << 2) || sides == (2 | 1 << 2));
 }
 
 /* The value of the child `points` in it, and what bounds that: from below? */
@@ -239,13 +235,16 @@ struct rql_join_way rql_join_way_of(const struct rql_rel *rel)
 			way.bounds = opposite(w.bounds, w.count, i, points) < w.count ? 2 : 1;
 	way.comparisons = w.count;
 	way.column = RQL_NO_ROW;
-	if (w.count && !way.keys && rel->join != RQL_JOIN_MARK) {
+	if (w.count && rel->join != RQL_JOIN_MARK) {
 		struct rql_join_range range = {0};
+		struct rql_range_cast cast;
 		uint32_t chosen[2];
 		choose_range(rel, w.bounds, w.count, chosen, &range);
 		const struct rql_expr *point = point_of(&w.bounds[chosen[0]], range.points);
+		const struct rql_expr *column = way.keys ? NULL : rql_range_column(point, &cast);
 		way.points = range.points;
-		way.column = point->kind == RQL_EXPR_REF ? point->index - (range.points ? lefts : 0) : RQL_NO_ROW;
+		way.column = column ? column->index - (range.points ? lefts : 0) : RQL_NO_ROW;
+		way.ranked = point->type.id == RQL_TYPE_VARCHAR || point->type.id == RQL_TYPE_BLOB;
 	}
 	way.tested = way.keys + w.count < w.conditions || w.count > way.bounds;
 	return way;

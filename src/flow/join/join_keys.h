@@ -27,9 +27,11 @@ struct rql_join_keys {
 struct rql_join_way {
 	uint32_t keys, bounds, comparisons;
 	bool tested; /* there are further conditions, for each pair */
-	/* Of a range without keys: the value that is bound, a column of this child; RQL_NO_ROW: it is no column. */
+	/* Of a range without keys: the value that is bound, a column of this child or such a one cast (range_cast.h);
+	 * RQL_NO_ROW: it is none. */
 	unsigned points;
 	uint32_t column;
+	bool ranked; /* a range's value is a string, which is ranked and searched (range_places.h) */
 };
 struct rql_join_way rql_join_way_of(const struct rql_rel *rel);
 /* The index in whose order of the column `probes` rows look up, each in all of its parts. NULL: none has it, or the leaf's

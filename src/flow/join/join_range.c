@@ -5,7 +5,6 @@
 #include <stdatomic.h>
 #include <string.h>
 #include "flow/join/join_internal.h"
-#include "flow/keys/places.h"
 #include "host/host.h"
 #include "sql/rel/rel.h"
 
@@ -19,10 +18,15 @@ void rql_range_bounds(const struct joining *j, uint64_t at, uint32_t n, struct r
 	uint32_t numbers[RQL_VECTOR_ROWS];
 	const uint32_t *list = rql_rowset_rows(j->sides[!j->build], at, n, numbers);
 	memset(b->live, 0xff, sizeof b->live);
+	b->inclusive = j->by_index && j->cast.casts;
 	for (unsigned k = 0; k < 2; k++) {
 		if (!j->keys.range.bounds[k])
 			continue;
-		const uint64_t *valid = rql_narrow_places(&j->bounds[k], list, n, &room, b->places[k]);
+		if (b->inclusive) {
+			rql_range_cast_places(&j->cast, &j->bounds[k], k, j->keys.range.open[k], list, n, b->places[k], b->live);
+			continue;
+		}
+		const uint64_t *valid = rql_bound_places(&j->places, &j->bounds[k], list, n, &room, b->places[k]);
 		for (uint32_t w = 0; w < (n + 63) / 64 && valid; w++)
 			b->live[w] &= valid[w];
 	}
@@ -30,22 +34,29 @@ void rql_range_bounds(const struct joining *j, uint64_t at, uint32_t n, struct r
 
 /* ---- before the rows ---- */
 
+static rql_status find_points(struct joining *j)
+{
+	struct rql_rowset *set = j->sides[j->build];
+	RQL_TRY(rql_rowset_compute(j->r, set, j->keys.range.point, &j->point));
+	RQL_TRY(rql_range_places_open(j->r, &j->point, set->rows, &j->places));
+	return rql_sorted_values(j->r, &j->places, &j->point, &j->words.sides[0], &j->sorted);
+}
+
 rql_status rql_range_open(struct joining *j)
 {
 	const struct rql_join_range *range = &j->keys.range;
 	for (unsigned b = 0; b < 2; b++)
 		if (range->bounds[b])
 			RQL_TRY(rql_rowset_compute(j->r, j->sides[!j->build], range->bounds[b], &j->bounds[b]));
-	RQL_TRY(rql_rowset_compute(j->r, j->sides[j->build], range->point, &j->point));
 	j->asof = rql_join_is_asof(j->rel->join);
 	RQL_TRY(rql_index_range_open(j));
-	return j->by_index ? RQL_OK : rql_sorted_values(j->r, &j->point, &j->words.sides[0], &j->sorted);
+	return j->by_index ? RQL_OK : find_points(j);
 }
 
 rql_status rql_range_sort(struct joining *j)
 {
 	rql_index_range_close(j);
-	RQL_TRY(rql_sorted_values(j->r, &j->point, &j->words.sides[0], &j->sorted));
+	RQL_TRY(find_points(j));
 	return rql_sorted_make(j->r, &j->words.sides[0], NULL, &j->sorted);
 }
 

@@ -6,7 +6,7 @@
 
 #include <stdatomic.h>
 #include <string.h>
-#include "flow/keys/places.h"
+#include "flow/join/range_places.h"
 #include "util/sort.h"
 
 #define FEW_ROWS 48u       /* sorted by insertion */
@@ -24,6 +24,7 @@ struct __attribute__((packed)) item {
 /* ---- values ---- */
 
 struct valuing {
+	const struct rql_range_places *of;
 	const struct rql_vector *value;
 	const struct rql_key_side *side;
 	uint64_t *places;
@@ -38,21 +39,21 @@ static rql_status value_morsel(void *state, uint64_t first, uint64_t rows, unsig
 	for (uint64_t at = first; at < first + rows; at += RQL_VECTOR_ROWS) {
 		uint32_t n = first + rows - at < RQL_VECTOR_ROWS ? (uint32_t)(first + rows - at) : RQL_VECTOR_ROWS;
 		const uint32_t *list = rql_rowset_rows(v->side->set, at, n, numbers);
-		const uint64_t *valid = rql_narrow_places(v->value, list, n, &room, v->places + at);
+		const uint64_t *valid = rql_point_places(v->of, v->value, list, n, &room, v->places + at);
 		for (uint32_t w = 0; w < (n + 63) / 64 && valid; w++)
 			v->side->none[at / 64 + w] |= ~valid[w] & rql_bit_mask(n - w * 64);
 	}
 	return RQL_OK;
 }
 
-rql_status rql_sorted_values(struct rql_running *r, const struct rql_vector *value, struct rql_key_side *side,
-                             struct rql_sorted *out)
+rql_status rql_sorted_values(struct rql_running *r, const struct rql_range_places *of, const struct rql_vector *value,
+                             struct rql_key_side *side, struct rql_sorted *out)
 {
 	*out = (struct rql_sorted){0};
 	RQL_TRY(RQL_SCRATCH(r, out->place_of, side->set->rows + RQL_VECTOR_ROWS));
 	if (rql_vector_nullable(value) && !side->none)
 		RQL_TRY(RQL_ZEROED_SCRATCH(r, side->none, (side->set->rows + 63) / 64));
-	struct valuing v = {value, side, out->place_of};
+	struct valuing v = {of, value, side, out->place_of};
 	return rql_morsels_run(r, side->set->rows, value_morsel, &v);
 }
 

@@ -18,9 +18,10 @@ struct rql_sorted {
 	unsigned shift;
 };
 
-/* The places of a value in all rows of a rebased set. side->none gets the rows that have none. */
-rql_status rql_sorted_values(struct rql_running *r, const struct rql_vector *value, struct rql_key_side *side,
-                             struct rql_sorted *out) RQL_MUST_CHECK;
+struct rql_range_places;
+/* The places of a value in all rows of a rebased set, opened for it. side->none gets the rows that have none. */
+rql_status rql_sorted_values(struct rql_running *r, const struct rql_range_places *of, const struct rql_vector *value,
+                             struct rql_key_side *side, struct rql_sorted *out) RQL_MUST_CHECK;
 /* table: of the side's words, made after rql_sorted_values; its rows are put in order. NULL: there are no keys. */
 rql_status rql_sorted_make(struct rql_running *r, const struct rql_key_side *side, struct rql_key_table *table,
                            struct rql_sorted *out) RQL_MUST_CHECK;

@@ -23,7 +23,7 @@ const uint64_t *rql_wide_places(const struct rql_vector *v, const uint32_t *rows
 {
 	struct rql_lanes lanes;
 	rql_vector_load(v, rows, n, RQL_LANE_I128, room->data, room->valid, &lanes);
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n && v->type.id != RQL_TYPE_UHUGEINT; i++)
 		room->data[i] ^= (rql_int128)((rql_uint128)1 << 127);
 	return lanes.valid;
 }

@@ -21,6 +21,8 @@
 #define PAIRED_ROW 5.0
 #define ORDERED_ROW 40.0  /* a point of a join by a range, */
 #define SEARCHED_ROW 50.0 /* and a row that looks it up */
+#define RANKED_ROW 150.0  /* of strings a point more, */
+#define RANKED_BOUND 400.0 /* and a row that looks up */
 #define LOOKED_UP_ROW 250.0 /* the same in a part of an index */
 #define TRIED_PAIR 3.0    /* of a join by neither keys nor a range */
 #define GROUPED_ROW 12.0      /* of fewer groups than */
@@ -196,12 +198,18 @@ static double table_work(double left, double right)
 	       fmax(left, right) * table_row(least, PROBED_ROW, PROBED_ROW_FAR);
 }
 
+/* What strings take more than numbers do: each point is ranked, and each bound searched among them. */
+static double ranking(const struct rql_join_way *way, double left, double right)
+{
+	return !way->ranked ? 0 : way->points ? right * RANKED_ROW + left * RANKED_BOUND : left * RANKED_ROW + right * RANKED_BOUND;
+}
+
 static double join_work(const struct rql_known_rows *known, const struct rql_rel *rel, double left, double right)
 {
 	const struct rql_join_way way = rql_join_way_of(rel);
 	const double indexed = by_index(known, rel, &way, way.points ? left : right);
 	const double out = expected_join(rel, left, right), least = fmin(left, right), most = fmax(left, right);
-	const double keys = (left + right) * rel->expr_count * KEY_VALUE;
+	const double keys = (left + right) * rel->expr_count * KEY_VALUE + (way.bounds ? ranking(&way, left, right) : 0);
 	const double by_keys = way.keys ? table_work(left, right) : 0;
 	if (rql_join_is_asof(rel->join))
 		return keys + fmin(indexed, right * ORDERED_ROW + left * SEARCHED_ROW) + by_keys;
