@@ -3,7 +3,11 @@
  * and bounds that overflow, where both must fail in the same words. test_ranges [ROUNDS [SEED]] */
 #include "scans.h"
 
-static unsigned rounds = 58; /* two of each type */
+#ifdef __SANITIZE_ADDRESS__
+static unsigned rounds = 29; /* one of each type */
+#else
+static unsigned rounds = 87;
+#endif
 static uint64_t seed = 20261128;
 
 static unsigned roll(unsigned n)
@@ -117,16 +121,19 @@ static const char *value_of(const struct kind *k, unsigned extremes)
 	return out;
 }
 
-/* Each column has rows of its own hash. */
+/* Each column has rows of its own hash, one around the other. */
 static void make_side(rayql_connection *con, const char *name, const struct kind *const *columns, unsigned count,
                       unsigned rows, unsigned extremes)
 {
-	char sql[4000];
-	int at = snprintf(sql, sizeof sql, "CREATE OR REPLACE TABLE %s AS SELECT i::INTEGER AS n, (i %% 5)::INTEGER AS g", name);
-	for (unsigned c = 0; c < count; c++)
-		at += snprintf(sql + at, sizeof sql - (size_t)at, ", (SELECT %s FROM (SELECT (hash(i * 3 + %u) %% 1000003)::BIGINT AS h)) AS c%u",
-		               value_of(columns[c], extremes), roll(1000), c);
-	snprintf(sql + at, sizeof sql - (size_t)at, " FROM range(%u) r(i)", rows);
+	char from[4000], sql[4400];
+	snprintf(from, sizeof from, "(SELECT i, (hash(i * 3 + %u) %% 1000003)::BIGINT AS h FROM range(%u) r(i))", roll(1000), rows);
+	for (unsigned c = 0; c < count; c++) {
+		snprintf(sql, sizeof sql, "(SELECT i, (hash(i * 3 + %u) %% 1000003)::BIGINT AS h, %s%s AS c%u FROM %.3000s)", roll(1000),
+		         c ? "c0, " : "", value_of(columns[c], extremes), c, from);
+		memcpy(from, sql, sizeof from);
+	}
+	snprintf(sql, sizeof sql, "CREATE OR REPLACE TABLE %s AS SELECT i::INTEGER AS n, (i %% 5)::INTEGER AS g, COLUMNS('c.') FROM %s",
+	         name, from);
 	run(con, sql);
 	snprintf(sql, sizeof sql, "CREATE INDEX %s_columns ON %s USING columns (*)", name, name);
 	run(con, sql);
@@ -196,7 +203,7 @@ static void a_round(rayql_connection *con, unsigned round)
 		snprintf(sql, sizeof sql, "CREATE INDEX t_order ON t USING %s (c0)", forms[roll(3)]);
 		run(con, sql);
 	}
-	for (unsigned i = 0; i < 4; i++) {
+	for (unsigned i = 0; i < 3; i++) {
 		const char *range = range_joins[roll(sizeof range_joins / sizeof *range_joins)];
 		const char *asof = asof_joins[roll(sizeof asof_joins / sizeof *asof_joins)];
 		as_host(con, range);

@@ -1,12 +1,11 @@
 /* GROUP BY over a join by ranges without its pairs. The groups are those of one side, the keeper; of the other side's rows
- * with which one of the keeper's is paired a few sums are enough: how many they are, and of each aggregate's argument the sum
- * and the number of values. A row that looks up has them as a difference of two sums over the sorted points; a point has
- * them as the sum of what begins before it and has not ended. So the time does not depend on the number of pairs.
+ * with which one of the keeper's is paired a few sums are enough (range_sums.h): how many they are, and of each aggregate's
+ * argument the sum and the number of values.
  *
  * Then the keeper's rows are grouped as any others: a count is a sum of numbers of pairs, and so on. Sums of reals are left to
  * the pairs: a difference of two of them loses digits. */
 #include <string.h>
-#include "flow/join/join_internal.h"
+#include "flow/aggregate/range_sums.h"
 
 enum part_kind {
 	PART_ROWS,  /* count(*), and count of the keeper's values: how many pairs */
@@ -22,7 +21,7 @@ struct ranging {
 	struct joining join;
 	unsigned keeper; /* side */
 	struct rql_key_rows *rows;
-	uint64_t *pairs; /* of each of the keeper's rows */
+	int64_t *pairs; /* of each of the keeper's rows */
 	struct rql_rowset kept;
 };
 
@@ -96,257 +95,215 @@ bool rql_ranges_keep(const struct rql_rel *rel, const struct rql_rel *join, unsi
 	return false;
 }
 
-/* ---- numbers of each of the keeper's rows ---- */
+/* ---- how many pairs each of the keeper's rows has ---- */
 
-/* A column of the other side: each row's value, 1 or 0 in `values`. */
-struct other {
-	const int64_t *value;
-	const uint64_t *valid; /* NULL: all are */
-};
-
-/* With keys there are positions of keys that have one row, which are of nobody. */
-static uint64_t positions(const struct joining *j)
-{
-	return j->keys.key_count ? (j->sorted.rows ? j->sides[j->build]->rows : 0) : j->sorted.all.count;
-}
-
-/* The keeper looks up: sums[i] of the points that its row i finds. */
-static rql_status sum_points(struct ranging *g, const struct other *o, rql_int128 *sums)
-{
-	const struct joining *j = &g->join;
-	uint64_t rows = g->kept.rows, points = j->sides[j->build]->rows;
-	rql_int128 *before;
-	RQL_TRY(RQL_SCRATCH(g->r, before, points + 1));
-	before[0] = 0;
-	for (uint64_t p = 0; p < positions(j); p++) {
-		uint32_t row = j->sorted.rows[p];
-		before[p + 1] = before[p] + (row < points && rql_bit_valid(o->valid, row) ? o->value[row] : 0);
-	}
-	for (uint64_t i = 0; i < rows; i++) {
-		struct rql_key_rows of = g->rows[i];
-		if (of.count == 1)
-			sums[i] = rql_bit_valid(o->valid, of.first) ? o->value[of.first] : 0;
-		else
-			sums[i] = of.count ? before[of.first + of.count] - before[of.first] : 0;
-	}
-	return RQL_OK;
-}
-
-/* The keeper has the points: sums[i] of the rows that find point i. */
-static rql_status sum_lookers(struct ranging *g, const struct other *o, rql_int128 *sums)
-{
-	const struct joining *j = &g->join;
-	uint64_t points = g->kept.rows, rows = j->sides[!j->build]->rows;
-	rql_int128 *change, sum = 0;
-	memset(sums, 0, points * sizeof *sums);
-	RQL_TRY(RQL_ZEROED_SCRATCH(g->r, change, points + 1));
-	for (uint64_t i = 0; i < rows; i++) {
-		struct rql_key_rows of = g->rows[i];
-		if (!of.count || !rql_bit_valid(o->valid, i))
-			continue;
-		if (of.count == 1) {
-			sums[of.first] += o->value[i];
-			continue;
-		}
-		change[of.first] += o->value[i];
-		change[of.first + of.count] -= o->value[i];
-	}
-	for (uint64_t p = 0; p < positions(j); p++) {
-		sum += change[p];
-		if (sum)
-			sums[j->sorted.rows[p]] += sum;
-	}
-	return RQL_OK;
-}
-
-/* The keeper looks up in an index, whose rows have no prefix sums: what it finds is added. */
-struct finding {
-	struct ranging *g;
-	const struct other *o; /* NULL: rows are counted, in g->pairs */
-	rql_int128 *sums;
-};
-
-struct adding {
-	const struct other *o;
-	rql_int128 *sum;
-};
-
-static rql_status add_found(void *state, const uint32_t *rows, uint32_t count, struct rql_error *err)
-{
-	const struct adding *a = state;
-	(void)err;
-	for (uint32_t i = 0; i < count; i++)
-		*a->sum += rql_bit_valid(a->o->valid, rows[i]) ? a->o->value[rows[i]] : 0;
-	return RQL_OK;
-}
-
-static rql_status find_morsel(void *state, uint64_t first, uint64_t rows, unsigned worker, struct rql_error *err)
-{
-	const struct finding *f = state;
-	const struct joining *j = &f->g->join;
-	struct range_bounds b;
-	(void)worker;
-	for (uint64_t at = first; at < first + rows; at += RQL_VECTOR_ROWS) {
-		const uint32_t n = first + rows - at < RQL_VECTOR_ROWS ? (uint32_t)(first + rows - at) : RQL_VECTOR_ROWS;
-		rql_range_bounds(j, at, n, &b);
-		for (uint32_t i = 0; i < n; i++) {
-			uint64_t least, greatest;
-			const bool some = rql_index_range_of(j, &b, i, &least, &greatest);
-			if (!f->o) {
-				f->g->pairs[at + i] = some ? rql_index_range_count(j, least, greatest) : 0;
-				continue;
-			}
-			struct adding adding = {f->o, &f->sums[at + i]};
-			*adding.sum = 0;
-			if (some)
-				RQL_TRY(rql_index_range_find(j, least, greatest, add_found, &adding, err));
-		}
-	}
-	return RQL_OK;
-}
-
-/* Of a row of the table's side nothing is known by the index; and where more rows would be found than there are, prefix sums
- * over sorted rows are sooner there. */
-static rql_status count_by_index(struct ranging *g)
+/* Of a row of the table's side nothing is known by the index; and where more rows would be found than there are, sums over
+ * sorted rows are sooner there. */
+static rql_status leave_index(struct ranging *g)
 {
 	struct joining *j = &g->join;
-	struct finding f = {.g = g};
+	static const struct rql_range_values all = {0};
 	const uint64_t rows = j->sides[!j->build]->rows;
 	uint64_t pairs = 0;
 	if (g->keeper == j->build)
 		return rql_range_sort(j);
 	RQL_TRY(RQL_SCRATCH(g->r, g->pairs, rows));
-	RQL_TRY(rql_morsels_run(g->r, rows, find_morsel, &f));
+	RQL_TRY(rql_range_sums(j, g->keeper, NULL, &all, g->pairs));
 	for (uint64_t i = 0; i < rows; i++)
-		pairs += g->pairs[i];
+		pairs += (uint64_t)g->pairs[i];
 	return pairs > j->index.rows ? rql_range_sort(j) : RQL_OK;
 }
 
-static rql_status sum_other(struct ranging *g, const struct other *o, rql_int128 *sums)
-{
-	struct finding f = {g, o, sums};
-	if (g->join.by_index)
-		return rql_morsels_run(g->r, g->kept.rows, find_morsel, &f);
-	return g->keeper == g->join.build ? sum_lookers(g, o, sums) : sum_points(g, o, sums);
-}
-
-/* ---- columns of these numbers ---- */
-
-struct loading {
-	const struct rql_rowset *set;
-	const struct rql_vector *v;
-	int64_t *value;
-	uint64_t *valid;
+struct selecting {
+	struct ranging *g;
+	uint64_t *first; /* [morsels + 1]: kept rows before a morsel's */
+	bool by_rows;    /* the keeper has looked up */
 };
 
-static rql_status load_morsel(void *state, uint64_t first, uint64_t rows, unsigned worker, struct rql_error *err)
+static rql_status count_kept(void *state, uint64_t first, uint64_t rows, unsigned worker, struct rql_error *err)
 {
-	const struct loading *l = state;
+	const struct selecting *s = state;
+	const struct ranging *g = s->g;
+	uint64_t n = 0;
+	(void)worker, (void)err;
+	for (uint64_t i = first; i < first + rows; i++) {
+		if (s->by_rows)
+			g->pairs[i] = g->rows[i].count;
+		n += g->pairs[i] != 0;
+	}
+	s->first[first / RQL_MORSEL_ROWS + 1] = n;
+	return RQL_OK;
+}
+
+static rql_status keep_rows(void *state, uint64_t first, uint64_t rows, unsigned worker, struct rql_error *err)
+{
+	const struct selecting *s = state;
+	uint64_t n = s->first[first / RQL_MORSEL_ROWS];
+	(void)worker, (void)err;
+	for (uint64_t i = first; i < first + rows; i++)
+		if (s->g->pairs[i])
+			s->g->kept.selection[n++] = (uint32_t)i;
+	return RQL_OK;
+}
+
+/* Rows without a pair are of no group. */
+static rql_status count_pairs(struct ranging *g)
+{
+	struct joining *j = &g->join;
+	static const struct rql_range_values all = {0};
+	const uint64_t rows = j->sides[g->keeper]->rows, morsels = (rows + RQL_MORSEL_ROWS - 1) / RQL_MORSEL_ROWS;
+	struct selecting s = {.g = g};
+	s.by_rows = !j->by_index && g->keeper != j->build;
+	if (!j->by_index)
+		RQL_TRY(RQL_SCRATCH(g->r, g->pairs, rows));
+	if (g->keeper == j->build)
+		RQL_TRY(rql_range_sums(j, g->keeper, g->rows, &all, g->pairs));
+	RQL_TRY(RQL_ZEROED_SCRATCH(g->r, s.first, morsels + 1));
+	RQL_TRY(RQL_ROOM(g->r, g->kept.selection, rows));
+	RQL_TRY(rql_morsels_run(g->r, rows, count_kept, &s));
+	for (uint64_t m = 0; m < morsels; m++)
+		s.first[m + 1] += s.first[m];
+	RQL_TRY(rql_morsels_run(g->r, rows, keep_rows, &s));
+	g->kept.capacity = rows;
+	g->kept.rows = s.first[morsels];
+	return RQL_OK;
+}
+
+/* ---- columns of numbers ---- */
+
+/* A column of numbers for the keeper's rows, of 64 bits where these hold them: a sum over the other side, or the keeper's own
+ * argument as often as there are pairs. */
+struct making {
+	const struct ranging *g;
+	const struct rql_vector *v; /* the argument; NULL: 1 */
+	int64_t *narrow;            /* NOTHING: NULL */
+	rql_int128 *wide;           /* the same without `narrow` */
+	uint64_t *valid;
+	const int64_t *values; /* of a sum over the other side: how many were added */
+};
+#define NOTHING INT64_MIN
+
+static void clear_number(const struct making *m, uint64_t row)
+{
+	if (m->narrow)
+		m->narrow[row] = NOTHING;
+	else
+		rql_bit_clear(m->valid, row);
+}
+
+static rql_status multiply(void *state, uint64_t first, uint64_t rows, unsigned worker, struct rql_error *err)
+{
+	const struct making *m = state;
 	uint32_t numbers[RQL_VECTOR_ROWS];
+	int64_t value[RQL_VECTOR_ROWS];
+	uint64_t valid[RQL_VECTOR_WORDS];
 	struct rql_lanes lanes;
 	(void)worker, (void)err;
 	for (uint64_t at = first; at < first + rows; at += RQL_VECTOR_ROWS) {
-		uint32_t n = first + rows - at < RQL_VECTOR_ROWS ? (uint32_t)(first + rows - at) : RQL_VECTOR_ROWS;
-		const uint32_t *list = rql_rowset_rows(l->set, at, n, numbers);
-		if (l->value)
-			rql_vector_load(l->v, list, n, RQL_LANE_I64, l->value + at, l->valid + at / 64, &lanes);
-		else
-			rql_vector_valid(l->v, list, n, l->valid + at / 64);
+		const uint32_t n = first + rows - at < RQL_VECTOR_ROWS ? (uint32_t)(first + rows - at) : RQL_VECTOR_ROWS;
+		const int64_t *pairs = m->g->pairs + at;
+		for (uint32_t i = 0; i < n; i++)
+			numbers[i] = (uint32_t)(at + i);
+		rql_vector_load(m->v, numbers, n, RQL_LANE_I64, value, valid, &lanes);
+		for (uint32_t i = 0; i < n; i++) {
+			if (!rql_bit_valid(lanes.valid, i))
+				clear_number(m, at + i);
+			else if (m->narrow)
+				m->narrow[at + i] = pairs[i] * value[i];
+			else
+				m->wide[at + i] = (rql_int128)pairs[i] * value[i];
+		}
 	}
 	return RQL_OK;
 }
 
-/* An argument of one side, as numbers; counted: 1 for each value. */
-static rql_status load(struct ranging *g, unsigned side, const struct rql_expr *e, bool counted, struct other *out)
+/* The pairs of rows that have a value. */
+static rql_status count_valid(void *state, uint64_t first, uint64_t rows, unsigned worker, struct rql_error *err)
 {
-	const struct rql_rowset *set = g->join.sides[side];
-	uint64_t room = set->rows + RQL_VECTOR_ROWS;
-	struct rql_vector *v = RQL_NEW(g->r->arena, struct rql_vector);
-	struct loading l = {set, v, NULL, NULL};
-	int64_t *value;
-	if (!v)
-		return rql_error_memory(g->r->err, sizeof *v, "groups of rows");
-	RQL_TRY(rql_rowset_compute(g->r, set, e, v));
-	RQL_TRY(RQL_SCRATCH(g->r, value, room));
-	RQL_TRY(RQL_SCRATCH(g->r, l.valid, room / 64 + 1));
-	l.value = counted ? NULL : value;
-	for (uint64_t i = 0; i < set->rows && counted; i++)
-		value[i] = 1;
-	*out = (struct other){value, rql_vector_nullable(v) ? l.valid : NULL};
-	return rql_morsels_run(g->r, set->rows, load_morsel, &l);
+	const struct making *m = state;
+	uint32_t numbers[RQL_VECTOR_ROWS];
+	uint64_t valid[RQL_VECTOR_WORDS];
+	(void)worker, (void)err;
+	for (uint64_t at = first; at < first + rows; at += RQL_VECTOR_ROWS) {
+		const uint32_t n = first + rows - at < RQL_VECTOR_ROWS ? (uint32_t)(first + rows - at) : RQL_VECTOR_ROWS;
+		for (uint32_t i = 0; i < n; i++)
+			numbers[i] = (uint32_t)(at + i);
+		rql_vector_valid(m->v, numbers, n, valid);
+		for (uint32_t i = 0; i < n; i++)
+			m->narrow[at + i] = rql_bit(valid, i) ? m->g->pairs[at + i] : 0;
+	}
+	return RQL_OK;
 }
 
-static rql_status new_numbers(struct ranging *g, struct rql_type type, rql_int128 **numbers, uint64_t **valid,
-                              struct rql_vector *out)
+static rql_status clear_empty(void *state, uint64_t first, uint64_t rows, unsigned worker, struct rql_error *err)
 {
-	RQL_TRY(RQL_ROOM(g->r, *numbers, g->kept.rows));
-	RQL_TRY(RQL_ROOM(g->r, *valid, (g->kept.rows + 63) / 64));
-	memset(*valid, 0xff, (g->kept.rows + 63) / 64 * sizeof **valid);
-	*out = (struct rql_vector){.kind = RQL_VECTOR_INTEGER, .type = type, .integer = *numbers, .valid = *valid};
+	const struct making *m = state;
+	(void)worker, (void)err;
+	for (uint64_t i = first; i < first + rows; i++)
+		if (!m->values[i])
+			clear_number(m, i);
 	return RQL_OK;
+}
+
+/* Narrow ones are the vector's distances from 0. */
+static rql_status new_numbers(struct making *m, bool narrow, struct rql_type type, struct rql_vector *out)
+{
+	struct rql_running *r = m->g->r;
+	const uint64_t rows = m->g->kept.capacity;
+	if (narrow) {
+		RQL_TRY(RQL_SCRATCH(r, m->narrow, rows));
+		*out = (struct rql_vector){.kind = RQL_VECTOR_WIDE, .type = type, .wide = (const uint64_t *)m->narrow};
+		out->null_wide = (uint64_t)NOTHING;
+		return RQL_OK;
+	}
+	RQL_TRY(RQL_SCRATCH(r, m->wide, rows));
+	RQL_TRY(RQL_SCRATCH(r, m->valid, (rows + 63) / 64));
+	memset(m->valid, 0xff, (rows + 63) / 64 * sizeof *m->valid);
+	*out = (struct rql_vector){.kind = RQL_VECTOR_INTEGER, .type = type, .integer = m->wide, .valid = m->valid};
+	return RQL_OK;
+}
+
+/* Of the keeper's own argument. */
+static rql_status make_own(struct making *m, enum part_kind kind, struct rql_type type, struct rql_vector *out)
+{
+	struct rql_running *r = m->g->r;
+	const uint64_t rows = m->g->kept.capacity;
+	const bool valid = !m->v || !rql_vector_nullable(m->v);
+	if (kind == PART_ROWS && valid) { /* the pairs themselves */
+		*out = (struct rql_vector){.kind = RQL_VECTOR_WIDE, .type = type, .wide = (const uint64_t *)m->g->pairs};
+		out->null_wide = (uint64_t)NOTHING;
+		return RQL_OK;
+	}
+	const struct rql_range_values values = {m->v, kind == PART_ROWS};
+	RQL_TRY(new_numbers(m, rql_range_sums_narrow(&values), type, out));
+	return rql_morsels_run(r, rows, kind == PART_ROWS ? count_valid : multiply, m);
+}
+
+static rql_status make_other(struct ranging *g, struct making *m, bool sum, struct rql_type type, struct rql_vector *out)
+{
+	const struct rql_range_values added = {m->v, !sum}, counted = {m->v, true};
+	int64_t *values;
+	RQL_TRY(new_numbers(m, rql_range_sums_narrow(&added), type, out));
+	RQL_TRY(m->narrow ? rql_range_sums(&g->join, g->keeper, g->rows, &added, m->narrow)
+	                  : rql_range_wide_sums(&g->join, g->keeper, g->rows, &added, m->wide));
+	if (!sum || !rql_vector_nullable(m->v))
+		return RQL_OK;
+	RQL_TRY(RQL_SCRATCH(g->r, values, g->kept.capacity));
+	RQL_TRY(rql_range_sums(&g->join, g->keeper, g->rows, &counted, values));
+	m->values = values;
+	return rql_morsels_run(g->r, g->kept.capacity, clear_empty, m);
 }
 
 /* The argument of the aggregate over the keeper's rows. */
 static rql_status make_part(struct ranging *g, const struct rql_expr *e, enum part_kind kind, struct rql_vector *out)
 {
-	bool sum = kind == PART_SUM || kind == PART_TIMES;
-	unsigned side = kind == PART_ROWS || kind == PART_TIMES ? g->keeper : !g->keeper;
-	struct other o = {0}, counted = {0};
-	rql_int128 *numbers, *values;
-	uint64_t *valid;
-	RQL_TRY(new_numbers(g, sum ? e->type : rql_type_simple(RQL_TYPE_HUGEINT), &numbers, &valid, out));
+	const bool sum = kind == PART_SUM || kind == PART_TIMES, own = kind == PART_ROWS || kind == PART_TIMES;
+	const struct rql_type type = sum ? e->type : rql_type_simple(RQL_TYPE_HUGEINT);
+	struct rql_vector v;
+	struct making m = {.g = g, .v = e->child_count ? &v : NULL};
 	if (e->child_count)
-		RQL_TRY(load(g, side, e->children[0], !sum, &o));
-	if (side == g->keeper) {
-		for (uint64_t i = 0; i < g->kept.rows; i++) {
-			bool counts = !e->child_count || rql_bit_valid(o.valid, i);
-			numbers[i] = counts ? (rql_int128)g->pairs[i] * (sum ? o.value[i] : 1) : 0;
-			if (!counts && sum)
-				rql_bit_clear(valid, i);
-		}
-		return RQL_OK;
-	}
-	RQL_TRY(sum_other(g, &o, numbers));
-	if (!sum || !o.valid)
-		return RQL_OK;
-	RQL_TRY(RQL_SCRATCH(g->r, values, g->kept.rows));
-	RQL_TRY(load(g, side, e->children[0], true, &counted));
-	RQL_TRY(sum_other(g, &counted, values));
-	for (uint64_t i = 0; i < g->kept.rows; i++)
-		if (!values[i])
-			rql_bit_clear(valid, i);
-	return RQL_OK;
-}
-
-/* How many pairs a row has; rows without one are of no group. */
-static rql_status count_pairs(struct ranging *g)
-{
-	const struct joining *j = &g->join;
-	uint64_t rows = g->kept.rows, n = 0, others = j->sides[!g->keeper]->rows;
-	rql_int128 *sums;
-	int64_t *ones;
-	if (!j->by_index)
-		RQL_TRY(RQL_SCRATCH(g->r, g->pairs, rows));
-	if (g->keeper == j->build) {
-		RQL_TRY(RQL_SCRATCH(g->r, sums, rows));
-		RQL_TRY(RQL_SCRATCH(g->r, ones, others));
-		for (uint64_t i = 0; i < others; i++)
-			ones[i] = 1;
-		struct other all = {.value = ones};
-		RQL_TRY(sum_lookers(g, &all, sums));
-		for (uint64_t i = 0; i < rows; i++)
-			g->pairs[i] = (uint64_t)sums[i];
-	} else {
-		for (uint64_t i = 0; i < rows && !j->by_index; i++) /* else they are counted */
-			g->pairs[i] = g->rows[i].count;
-	}
-	RQL_TRY(RQL_ROOM(g->r, g->kept.selection, rows));
-	for (uint64_t i = 0; i < rows; i++) {
-		g->kept.selection[n] = (uint32_t)i;
-		n += g->pairs[i] != 0;
-	}
-	g->kept.capacity = rows;
-	return RQL_OK;
+		RQL_TRY(rql_rowset_compute(g->r, g->join.sides[own ? g->keeper : !g->keeper], e->children[0], &v));
+	return own ? make_own(&m, kind, type, out) : make_other(g, &m, sum, type, out);
 }
 
 /* ---- the aggregate over the keeper's rows ---- */
@@ -424,15 +381,11 @@ static rql_status finish_counts(struct ranging *g, const struct rql_rowset *grou
 static rql_status group(struct ranging *g, struct rql_rowset *out)
 {
 	struct rql_rel rel;
-	uint64_t n = 0;
 	if (!g->join.by_index)
 		RQL_TRY(rql_range_rows(&g->join, &g->rows));
-	g->kept = (struct rql_rowset){.arena = g->r->arena, .rows = g->join.sides[g->keeper]->rows};
+	g->kept = (struct rql_rowset){.arena = g->r->arena};
 	RQL_TRY(count_pairs(g));
 	RQL_TRY(rewrite(g, &rel));
-	for (uint64_t i = 0; i < g->kept.capacity; i++)
-		n += g->pairs[i] != 0;
-	g->kept.rows = n;
 	RQL_TRY(rql_rowset_aggregate(g->r, &rel, &g->kept, out));
 	return finish_counts(g, out);
 }
@@ -450,7 +403,7 @@ rql_status rql_rowset_aggregate_ranges(struct rql_running *r, const struct rql_r
 		g.keeper = !g.join.build;
 	*done = status == RQL_OK && g.join.ranged && !g.join.keys.rest_count;
 	if (*done && g.join.by_index)
-		status = count_by_index(&g);
+		status = leave_index(&g);
 	if (*done && status == RQL_OK)
 		status = group(&g, out);
 	rql_join_close(&g.join);

@@ -180,7 +180,7 @@ void rql_join_find(const struct joining *j, uint64_t at, uint32_t n, struct rql_
 		rql_range_find(j, at, n, rows);
 }
 
-/* An inner join by unique keys, which most are: a pair for each row that finds one. */
+/* A join by unique keys, which most are: a pair for each row that finds one, or that is kept. */
 static rql_status take_pairs(struct joining *j, struct pairs *p, const struct rql_key_rows *rows, uint64_t at,
                              uint32_t n, struct rql_error *err)
 {
@@ -189,9 +189,10 @@ static rql_status take_pairs(struct joining *j, struct pairs *p, const struct rq
 		RQL_TRY(rql_join_add_room(j, p, n, err));
 	uint32_t *probe = p->probe + p->count, *build = p->build + p->count, count = 0;
 	for (uint32_t i = 0; i < n; i++) {
+		const bool found = rows[i].count && !rql_key_is_none(side, at + i);
 		probe[count] = (uint32_t)(at + i);
-		build[count] = rows[i].first;
-		count += rows[i].count && !rql_key_is_none(side, at + i);
+		build[count] = found ? rows[i].first : RQL_NO_ROW;
+		count += found || j->keep_probe;
 	}
 	p->count += count;
 	return RQL_OK;
@@ -317,7 +318,7 @@ static rql_status join_morsel(void *state, uint64_t first, uint64_t rows, unsign
 	}
 	if (j->rest)
 		RQL_TRY(test_candidates(j, p, room, first, worker, err));
-	return take_alone(j, p, room, first, rows, err);
+	return j->plain ? RQL_OK : take_alone(j, p, room, first, rows, err);
 }
 
 /* ---- what comes out ---- */
@@ -551,7 +552,7 @@ static rql_status prepare(struct joining *j)
 	if (!(j->rooms = RQL_NEW_ARRAY(j->r->arena, struct pair_room *, rql_running_threads(j->r))))
 		return rql_error_memory(j->r->err, 0, "the rows of a join");
 	j->plain = !j->by_index && !j->by_pairs && (j->ranged ? j->asof : j->table.unique) && j->wants == WANT_PAIRS &&
-	           !j->keep_probe && !j->keep_build && !j->keys.rest_count;
+	           !j->keep_build && !j->keys.rest_count;
 	if (!j->keys.rest_count)
 		return RQL_OK;
 	if (!(both.vectors = RQL_NEW_ARRAY(j->r->arena, struct rql_vector, both.vector_count)))

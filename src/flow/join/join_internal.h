@@ -30,7 +30,7 @@ struct joining {
 	enum wants wants;
 	bool keep_probe, keep_build; /* rows without a partner appear, too */
 	bool single;                 /* a second partner is an error */
-	bool plain;                  /* none of that, and at most one partner */
+	bool plain;                  /* pairs of at most one partner, of which no more is to be noted than that it is there */
 	struct rql_keys words;       /* side 0 is the table's */
 	struct rql_key_table table;
 	bool ranged;                 /* keys.range decides: the table's rows are in the order of its value */
