@@ -107,10 +107,24 @@ static inline bool left_out(void)
 	return asked++ % QUERY_STEP != 0;
 }
 
-/* With RAYQL_TEST_LONG, which the tests of script/test --all set: more random queries, each of which is kernels to compile. */
+/* RAYQL_TEST_LONG, which the tests of script/test --all set: all queries, and more random ones. Each is kernels to compile. */
+static inline bool is_long(void)
+{
+	return getenv("RAYQL_TEST_LONG") != NULL;
+}
+
 static inline unsigned random_count(unsigned usual, unsigned most)
 {
-	return getenv("RAYQL_TEST_LONG") ? most : (usual + QUERY_STEP - 1) / QUERY_STEP;
+	return is_long() ? most : (usual + QUERY_STEP - 1) / QUERY_STEP;
+}
+
+/* A query that begins with ~ has what others of its test have, in another mixture: it is asked with RAYQL_TEST_LONG only.
+ * NULL: not now. */
+static inline const char *usual(const char *sql)
+{
+	if (*sql != '~')
+		return sql;
+	return is_long() ? sql + 1 : NULL;
 }
 
 /* The n-th allocation, submission or wait fails, or the device is lost there, for every `step`-th n until none does. */

@@ -29,7 +29,7 @@ static struct session groups_session(const char *unit)
 static void same_at(rayql_connection *con, const char *sql, unsigned most, int line)
 {
 	char explain[1024];
-	if (left_out())
+	if (!(sql = usual(sql)) || left_out())
 		return;
 	run(con, "SET rayql_enable_scan = off");
 	char *want = rows_of(con, sql, NULL);
@@ -95,12 +95,12 @@ static void ties(rayql_connection *con)
 static void conditions(rayql_connection *con)
 {
 	same(con, ALL_OF_K " HAVING sum(m) > 900 AND count(*) >= 3 ORDER BY sm, k LIMIT 7", 20);
-	same(con, ALL_OF_K " HAVING sum(m) > 1000 ORDER BY k", 4000);
+	same(con, "~" ALL_OF_K " HAVING sum(m) > 1000 ORDER BY k", 4000);
 	same(con, ALL_OF_K " HAVING count(*) = 9 AND max(v) < 990 AND max(a) <= DATE '2021-05-30' ORDER BY k", 200);
-	same(con, ALL_OF_K " HAVING min(v) < -990 AND min(v) >= -1000 ORDER BY hi DESC, k LIMIT 3", 20);
+	same(con, "~" ALL_OF_K " HAVING min(v) < -990 AND min(v) >= -1000 ORDER BY hi DESC, k LIMIT 3", 20);
 	/* what a method cannot test ends the order's way, and no group of another kind is left out */
 	same(con, ALL_OF_K " HAVING max(d) > 3.5 AND count(*) > 2 ORDER BY n DESC, k LIMIT 3", 9001);
-	same(con, ALL_OF_K " HAVING count(*) <> 3 ORDER BY n, k LIMIT 4", 9001);
+	same(con, "~" ALL_OF_K " HAVING count(*) <> 3 ORDER BY n, k LIMIT 4", 9001);
 	same(con, ALL_OF_K " HAVING min(v) IS NULL ORDER BY n DESC, k LIMIT 4", 9001);
 	same(con, ALL_OF_K " HAVING sum(m) > 100000000", 0);
 }
@@ -109,12 +109,12 @@ static void shapes(rayql_connection *con)
 {
 	/* hashed groups; nodes between; a limit without an order, or above something else; one group */
 	same(con, "SELECT w, sum(v) x, count(*) FROM t GROUP BY w ORDER BY x DESC NULLS LAST, w LIMIT 9", 30);
-	same(con, "SELECT x > 0, y FROM (SELECT w, sum(v) x, count(*) y FROM t GROUP BY w) ORDER BY y DESC, x, w LIMIT 9", 8000);
+	same(con, "~SELECT x > 0, y FROM (SELECT w, sum(v) x, count(*) y FROM t GROUP BY w) ORDER BY y DESC, x, w LIMIT 9", 8000);
 	same(con, "SELECT -x, y FROM (SELECT w, sum(v) x, count(*) y FROM t GROUP BY w) ORDER BY y DESC, x, w LIMIT 9", 12000);
 	same(con, "SELECT x FROM (SELECT k, count(*) x FROM t GROUP BY k HAVING count(*) < 6) WHERE x > 3 ORDER BY x DESC, k LIMIT 3",
 	     4000);
 	same(con, "SELECT f, count(*) x FROM t GROUP BY f ORDER BY x, f LIMIT 2", 2);
-	same(con, "SELECT f, k, max(v) FROM t GROUP BY f, k ORDER BY f DESC NULLS LAST, 3, k LIMIT 2", 1500);
+	same(con, "~SELECT f, k, max(v) FROM t GROUP BY f, k ORDER BY f DESC NULLS LAST, 3, k LIMIT 2", 1500);
 	same(con, "SELECT count(*) x, sum(v) FROM t HAVING count(*) < 5", 1);
 	same(con, "SELECT count(*) FROM (SELECT k FROM t GROUP BY k HAVING count(*) > 5)", 2000);
 	same(con, "SELECT DISTINCT k FROM t ORDER BY k DESC NULLS LAST LIMIT 5", 5);

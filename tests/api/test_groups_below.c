@@ -38,7 +38,7 @@ static void equals_at(rayql_connection *con, const char *sql, int line)
 static void same_at(rayql_connection *con, const char *sql, int line)
 {
 	char text[2048];
-	if (left_out())
+	if (!(sql = usual(sql)) || left_out())
 		return;
 	equals_at(con, sql, line);
 	snprintf(text, sizeof text, "EXPLAIN %s", sql);
@@ -57,12 +57,12 @@ static void columns(rayql_connection *con)
 	          "count(c), count(sv) FROM (SELECT f, k, b, count(*) n, count(v) c, sum(v) sv, sum(m) sm, min(v) lo, "
 	          "max(v) hi, min(d) ld, max(d) hd, max(a) ha, min(s) ls FROM t GROUP BY f, k, b) GROUP BY f ORDER BY ALL");
 	same(con, "SELECT ls, ha, count(*) FROM (SELECT k, max(a) ha, min(s) ls FROM t GROUP BY k) GROUP BY ls, ha ORDER BY ALL");
-	same(con, "SELECT s, count(*), sum(n) FROM (SELECT DISTINCT s, a, 1 n FROM t) GROUP BY s ORDER BY ALL");
+	same(con, "~SELECT s, count(*), sum(n) FROM (SELECT DISTINCT s, a, 1 n FROM t) GROUP BY s ORDER BY ALL");
 	same(con, "SELECT y, sum(n) FROM (SELECT year(a) * 100 + month(a) y, substring(s, 1, 2) x, count(*) n FROM t GROUP BY ALL) "
 	          "GROUP BY y ORDER BY ALL");
 	same(con, "SELECT x, sum(n), count(*) FROM (SELECT substring(s, 1, 2) x, s z, count(*) n FROM t GROUP BY ALL) GROUP BY x ORDER BY ALL");
-	same(con, "SELECT b, count(*) FROM (SELECT b, f FROM t GROUP BY b, f) GROUP BY b ORDER BY ALL");
-	same(con, "SELECT n % 3, count(*) FROM (SELECT w, count(*) n FROM t GROUP BY w) GROUP BY ALL ORDER BY ALL");
+	same(con, "~SELECT b, count(*) FROM (SELECT b, f FROM t GROUP BY b, f) GROUP BY b ORDER BY ALL");
+	same(con, "~SELECT n % 3, count(*) FROM (SELECT w, count(*) n FROM t GROUP BY w) GROUP BY ALL ORDER BY ALL");
 }
 
 /* Averages of every kind, of sums of 64 and of 128 bits: above them each digit shows. */
@@ -76,9 +76,9 @@ static void averages(rayql_connection *con)
 	         "CREATE INDEX ca ON a USING columns (*)");
 	same(con, "SELECT k % 500 y, min(x), max(x), count(x) FROM (SELECT k, avg(g) x FROM a GROUP BY k) GROUP BY y ORDER BY ALL");
 	same(con, "SELECT k % 500 z, min(x), max(x), min(y), max(y) FROM (SELECT k, avg(h) x, avg(m) y FROM a GROUP BY k) GROUP BY z ORDER BY ALL");
-	same(con, "SELECT k % 700 w, min(x), max(y), max(z) FROM (SELECT k, avg(n) x, avg(c) y, avg(k) z FROM a GROUP BY k) GROUP BY w ORDER BY ALL");
+	same(con, "~SELECT k % 700 w, min(x), max(y), max(z) FROM (SELECT k, avg(n) x, avg(c) y, avg(k) z FROM a GROUP BY k) GROUP BY w ORDER BY ALL");
 	same(con, "SELECT k % 900 y, max(x) FROM (SELECT k, avg(d) x FROM a GROUP BY k HAVING count(d) = 1) GROUP BY y ORDER BY ALL");
-	same(con, "SELECT k % 90 y, max(x) c FROM (SELECT k, avg(c) x FROM a GROUP BY k) GROUP BY y ORDER BY c DESC, y DESC LIMIT 7");
+	same(con, "~SELECT k % 90 y, max(x) c FROM (SELECT k, avg(c) x FROM a GROUP BY k) GROUP BY y ORDER BY c DESC, y DESC LIMIT 7");
 	same(con, "SELECT t.f, count(*), max(q.x) FROM t JOIN (SELECT k, avg(g) x FROM a GROUP BY k) q ON t.k = q.k GROUP BY t.f ORDER BY ALL");
 }
 
@@ -89,22 +89,25 @@ static void partitions(rayql_connection *con)
 		"SELECT x, count(*), sum(k) FROM (SELECT w, count(*) x, max(k) k FROM t GROUP BY w) GROUP BY x ORDER BY ALL",
 		"SELECT x, z, count(*), sum(y) FROM (SELECT k, s, sum(v) x, sum(m) y, max(a) z FROM t GROUP BY k, s) GROUP BY ALL ORDER BY ALL",
 		"SELECT x, k, count(*), min(s), max(b), min(y) FROM (SELECT k, s, b, min(v) x, max(d) y FROM t GROUP BY k, s, b) GROUP BY ALL ORDER BY ALL",
-		"SELECT x, y, s, count(*) FROM (SELECT w, upper(s) s, sum(v) x, min(a) y FROM t GROUP BY w, upper(s)) GROUP BY ALL ORDER BY ALL",
+		"~SELECT x, y, s, count(*) FROM (SELECT w, upper(s) s, sum(v) x, min(a) y FROM t GROUP BY w, upper(s)) GROUP BY ALL ORDER BY ALL",
 		"SELECT k, c, min(x), max(y), max(z) FROM (SELECT k, c, avg(g) x, avg(h) y, avg(m) z FROM a GROUP BY k, c) GROUP BY ALL ORDER BY ALL",
 		"SELECT k, c, max(x) FROM (SELECT k, c, avg(d) x FROM a WHERE d < 0.1 GROUP BY k, c) GROUP BY ALL ORDER BY ALL",
 		"SELECT k, c, sum(x), sum(y), count(x) FROM (SELECT k, c, sum(x) x, sum(y) y FROM (SELECT k, c, h, sum(g) x, sum(m) y FROM a "
 		"GROUP BY k, c, h) GROUP BY k, c) GROUP BY k, c ORDER BY ALL",
-		"SELECT x, max(n), min(s) FROM (SELECT x, count(*) n, sum(x) s FROM h GROUP BY x) GROUP BY x ORDER BY ALL",
+		"~SELECT x, max(n), min(s) FROM (SELECT x, count(*) n, sum(x) s FROM h GROUP BY x) GROUP BY x ORDER BY ALL",
 		"SELECT k, c, sum(x), count(x), max(y) FROM (SELECT k, f, count(*) c, sum(g) x, avg(g) y FROM z GROUP BY k, f) GROUP BY k, c ORDER BY ALL",
 		"SELECT c, m, count(*), min(d) FROM (SELECT d, count(*) c, max(n) m FROM r GROUP BY d) GROUP BY c, m ORDER BY ALL",
 	};
 	for (size_t i = 0; i < sizeof queries / sizeof *queries; i += QUERY_STEP) {
+		const char *sql = usual(queries[i]);
+		if (!sql)
+			continue;
 		run(con, "SET rayql_enable_scan = off; SET rayql_enable_group = off");
-		char *want = rows_of(con, queries[i], NULL), text[1024];
+		char *want = rows_of(con, sql, NULL), text[1024];
 		run(con, "SET rayql_enable_group = on");
 		for (int again = 0; again < 2; again++)
-			expect_at(con, queries[i], "group", want, __FILE__, __LINE__);
-		snprintf(text, sizeof text, "EXPLAIN %s", queries[i]);
+			expect_at(con, sql, "group", want, __FILE__, __LINE__);
+		snprintf(text, sizeof text, "EXPLAIN %s", sql);
 		char *explain = rows_of(con, text, NULL);
 		holds(explain, "by group, which stay on the device");
 		free(explain);
@@ -123,7 +126,7 @@ static void wide_sums(rayql_connection *con)
 	         "UPDATE q SET b = NULL WHERE k % 17 = 3; CREATE INDEX cq ON q USING columns (*)");
 	same(con, "SELECT count(*), count(y), min(y), max(y), sum(y), max(n) FROM (SELECT f, sum(x) y, sum(n) n FROM (SELECT f, k, sum(b) x, "
 	          "count(*) n FROM q GROUP BY f, k) GROUP BY f) WHERE n > 5");
-	same(con, "SELECT f % 5 p, min(y), max(y) FROM (SELECT f, sum(x) y FROM (SELECT f, k, max(b) x FROM q GROUP BY f, k) GROUP BY f) "
+	same(con, "~SELECT f % 5 p, min(y), max(y) FROM (SELECT f, sum(x) y FROM (SELECT f, k, max(b) x FROM q GROUP BY f, k) GROUP BY f) "
 	          "GROUP BY p ORDER BY ALL");
 	same(con, "SELECT f, min(x), max(x), count(*) FROM (SELECT f, k, sum(g) x FROM q GROUP BY f, k) GROUP BY f ORDER BY ALL");
 	same(con, "SELECT o.f, count(*), max(y) FROM o JOIN (SELECT f, sum(x) y FROM (SELECT f, k, sum(b) x FROM q GROUP BY f, k) GROUP BY f) g "
@@ -146,8 +149,8 @@ static void halves(rayql_connection *con)
 	          "count(*) FILTER (WHERE x = 0 OR x < 2147483648), sum(x) FILTER (WHERE x BETWEEN -9223372036854775809 AND 0), "
 	          "count(*) FILTER (WHERE x < 100000000000000000000000000000), sum(y) FILTER (WHERE y >= 12345678901.50 OR x IN (0, 7)) "
 	          "FROM (SELECT k, sum(g) x, sum(m) y, count(*) n FROM z GROUP BY k) GROUP BY n ORDER BY ALL");
-	same(con, "SELECT count(*), sum(x) FROM (SELECT k, sum(g) x, sum(m) y FROM z GROUP BY k) WHERE x = 0 AND y > -99999999999999999.99");
-	same(con, "SELECT o.n, q.y, q.x FROM o LEFT JOIN (SELECT k, sum(g) x, sum(m) y FROM z GROUP BY k) q ON o.k = q.k ORDER BY q.x, o.n");
+	same(con, "~SELECT count(*), sum(x) FROM (SELECT k, sum(g) x, sum(m) y FROM z GROUP BY k) WHERE x = 0 AND y > -99999999999999999.99");
+	same(con, "~SELECT o.n, q.y, q.x FROM o LEFT JOIN (SELECT k, sum(g) x, sum(m) y FROM z GROUP BY k) q ON o.k = q.k ORDER BY q.x, o.n");
 	same(con, "SELECT o.n + p.n, q.x, q.y FROM o JOIN o p ON o.k = p.k LEFT JOIN (SELECT k, sum(g) x, sum(m) y FROM z GROUP BY k) q ON o.k = q.k "
 	          "WHERE q.x < 0 OR q.x IS NULL ORDER BY q.x DESC NULLS LAST, o.n, p.n LIMIT 500");
 	same(con, "SELECT o.f, sum(q.x), count(q.x), avg(q.x) FROM o LEFT JOIN (SELECT k, sum(g) x FROM z GROUP BY k HAVING sum(g) > 3) q ON o.k = q.k "
@@ -178,7 +181,7 @@ static void halves_alone(rayql_connection *con)
 	same(con, "SELECT min(x) FROM (SELECT k, f, sum(m) x FROM z GROUP BY k, f) WHERE x IS NULL OR x > -99999999999999999.99");
 	same(con, "SELECT min(x) FROM (SELECT k, sum(g) x FROM z GROUP BY k HAVING count(*) > 20000)");
 	same(con, "SELECT count(DISTINCT x), sum(x) FROM (SELECT k, f, sum(g) x FROM z GROUP BY k, f)");
-	same(con, "SELECT f, count(DISTINCT x) d, count(x), count(*), avg(n) FROM (SELECT k, f, sum(g) x, count(*) n FROM z GROUP BY k, f) "
+	same(con, "~SELECT f, count(DISTINCT x) d, count(x), count(*), avg(n) FROM (SELECT k, f, sum(g) x, count(*) n FROM z GROUP BY k, f) "
 	          "GROUP BY f ORDER BY ALL");
 }
 
@@ -188,12 +191,12 @@ static void halves_by_groups(rayql_connection *con)
 {
 	same(con, "SELECT f, max(x), min(x), max(y), min(y), sum(x), count(x), max(n), avg(n) FROM (SELECT k, f, sum(g) x, sum(m) y, count(*) n "
 	          "FROM z GROUP BY k, f) GROUP BY f ORDER BY ALL");
-	same(con, "SELECT f, max(x), min(s), max(s) FROM (SELECT k, f, sum(g) x, sum(f) s FROM z GROUP BY k, f) "
+	same(con, "~SELECT f, max(x), min(s), max(s) FROM (SELECT k, f, sum(g) x, sum(f) s FROM z GROUP BY k, f) "
 	          "WHERE s > 3 OR x IS NULL GROUP BY f ORDER BY ALL");
 	same(con, "SELECT p, q, max(x - y * 3 + 5), min(x) FILTER (WHERE n > 1), max(x) FILTER (WHERE y < 0) FROM (SELECT CASE WHEN f < 7 THEN f END p, "
 	          "k % 5 q, k, sum(g) x, sum(g // 3) y, count(*) n FROM z GROUP BY ALL) WHERE x <> 7 OR x IS NULL GROUP BY p, q ORDER BY ALL");
 	same(con, "SELECT k, max(x) h FROM (SELECT k, f, sum(g) x FROM z GROUP BY k, f) GROUP BY k HAVING min(x) < 0 ORDER BY h DESC NULLS LAST, k LIMIT 7");
-	same(con, "SELECT o.f, min(q.x), max(q.x) FROM o JOIN (SELECT k, sum(g) x FROM z GROUP BY k) q ON o.k = q.k GROUP BY o.f ORDER BY ALL");
+	same(con, "~SELECT o.f, min(q.x), max(q.x) FROM o JOIN (SELECT k, sum(g) x FROM z GROUP BY k) q ON o.k = q.k GROUP BY o.f ORDER BY ALL");
 	same(con, "SELECT count(*), sum(p.c), sum(q.c) FROM (SELECT k, sum(g) x, sum(m) y, count(*) c FROM z GROUP BY k) p JOIN (SELECT f, k, sum(g) x, "
 	          "sum(m) y, count(*) c FROM z GROUP BY f, k) q ON p.x = q.x AND p.y = q.y");
 }
@@ -208,18 +211,18 @@ static void reals(rayql_connection *con)
 	same(con, "SELECT d, c, count(*) FROM (SELECT d, f, count(*) c FROM r GROUP BY d, f) GROUP BY d, c ORDER BY ALL");
 	same(con, "SELECT c, count(*), min(e), max(e) FROM (SELECT e, count(*) c FROM r WHERE e <> 0 GROUP BY e) GROUP BY c ORDER BY ALL");
 	same(con, "SELECT count(*), max(c), sum(c), count(z) FROM (SELECT z, count(*) c FROM r GROUP BY z)");
-	same(con, "SELECT f, count(*), max(x) FROM (SELECT d * 2 x, f, max(e) y FROM r GROUP BY d * 2, f) WHERE y > 30 GROUP BY f ORDER BY ALL");
+	same(con, "~SELECT f, count(*), max(x) FROM (SELECT d * 2 x, f, max(e) y FROM r GROUP BY d * 2, f) WHERE y > 30 GROUP BY f ORDER BY ALL");
 }
 
 /* What is above: conditions, expressions, three levels, no key, the first groups of an order. */
 static void above(rayql_connection *con)
 {
 	same(con, "SELECT n, count(*) FROM (SELECT k, count(*) n, sum(v) x FROM t GROUP BY k) WHERE x > 0 AND n > 5 GROUP BY n ORDER BY ALL");
-	same(con, "SELECT count(*), sum(n), min(x), max(x) FROM (SELECT k, count(*) n, sum(v) x FROM t GROUP BY k) WHERE x IS NOT NULL");
+	same(con, "~SELECT count(*), sum(n), min(x), max(x) FROM (SELECT k, count(*) n, sum(v) x FROM t GROUP BY k) WHERE x IS NOT NULL");
 	same(con, "SELECT count(*), sum(n) FROM (SELECT k, count(*) n FROM t WHERE v > 5000 GROUP BY k)");
 	same(con, "SELECT c, count(*) FROM (SELECT n, count(*) c FROM (SELECT k, count(*) n FROM t GROUP BY k) GROUP BY n) GROUP BY c ORDER BY ALL");
 	same(con, "SELECT x, count(*) c FROM (SELECT k, sum(v) x FROM t GROUP BY k) GROUP BY x ORDER BY c DESC, x LIMIT 5");
-	same(con, "SELECT max(x + n) - min(x) FROM (SELECT k, sum(v) x, count(*) n FROM t GROUP BY k)");
+	same(con, "~SELECT max(x + n) - min(x) FROM (SELECT k, sum(v) x, count(*) n FROM t GROUP BY k)");
 }
 
 /* Rows that are joined, and groups that are. */
@@ -229,7 +232,7 @@ static void joins(rayql_connection *con)
 	same(con, "SELECT o.f, count(*), sum(g.x) FROM o JOIN (SELECT k, sum(v) x FROM t GROUP BY k) g ON o.k = g.k GROUP BY o.f ORDER BY ALL");
 	same(con, "SELECT g.n, count(*), sum(h.n) FROM (SELECT k, count(*) n FROM t GROUP BY k) g JOIN (SELECT k, max(n) n FROM o GROUP BY k) h "
 	          "ON g.k = h.k GROUP BY g.n ORDER BY ALL");
-	same(con, "SELECT g.s, count(*), min(o.n) FROM (SELECT DISTINCT s, f FROM t) g JOIN o ON g.f = o.f GROUP BY g.s ORDER BY ALL");
+	same(con, "~SELECT g.s, count(*), min(o.n) FROM (SELECT DISTINCT s, f FROM t) g JOIN o ON g.f = o.f GROUP BY g.s ORDER BY ALL");
 }
 
 /* A DISTINCT argument: groups by it, too, are grouped once more. */
@@ -239,9 +242,9 @@ static void distinct(rayql_connection *con)
 	         "(hash(i) % 100000)::DECIMAL(9, 2) m FROM range(9000) r(i); UPDATE u SET s = NULL WHERE v % 3 = 0; "
 	         "UPDATE u SET x = NULL WHERE x % 91 = 0; CREATE INDEX cu ON u USING columns (*)");
 	same(con, "SELECT count(DISTINCT x), sum(v), max(v) FROM u");
-	same(con, "SELECT count(DISTINCT x), avg(s) FROM u");
+	same(con, "~SELECT count(DISTINCT x), avg(s) FROM u");
 	same(con, "SELECT g, avg(m), count(DISTINCT x), avg(v) FROM u GROUP BY g ORDER BY ALL");
-	same(con, "SELECT g, count(DISTINCT x) c, count(*), sum(v), min(v), count(x) FROM u GROUP BY g ORDER BY ALL");
+	same(con, "~SELECT g, count(DISTINCT x) c, count(*), sum(v), min(v), count(x) FROM u GROUP BY g ORDER BY ALL");
 }
 
 /* Far more groups than a sample says, so that the memory for them grows. */
@@ -268,7 +271,7 @@ static void edges(rayql_connection *con)
 
 static void answered_at(rayql_connection *con, const char *sql, const char *method, int line)
 {
-	if (left_out())
+	if (!(sql = usual(sql)) || left_out())
 		return;
 	run(con, "SET rayql_enable_scan = off");
 	char *want = rows_of(con, sql, NULL);
@@ -288,11 +291,11 @@ static void wide_keys(rayql_connection *con)
 	         "CREATE INDEX cx ON x USING columns (*)");
 	answered(con, "SELECT a, b, c, count(*) FROM x GROUP BY ALL ORDER BY ALL LIMIT 5", "scan");
 	answered(con, "SELECT w, count(*), sum(f) FROM x GROUP BY w ORDER BY ALL LIMIT 50", "scan");
-	answered(con, "SELECT w, f, count(*) n, sum(c) FROM x GROUP BY ALL ORDER BY n DESC, w, f LIMIT 5", "scan");
+	answered(con, "~SELECT w, f, count(*) n, sum(c) FROM x GROUP BY ALL ORDER BY n DESC, w, f LIMIT 5", "scan");
 	answered(con, "SELECT f, w, max(c), count(*) FROM x WHERE a < 500000000 GROUP BY ALL ORDER BY ALL", "scan");
 	for (int again = 0; again < 2; again++)
 		answered(con, "SELECT g, f * 1000000007, f * 500000003, count(*) FROM x GROUP BY ALL ORDER BY ALL LIMIT 9", "scan");
-	same(con, "SELECT f, min(w), max(w), count(*), count(w) FROM (SELECT w, f, count(*) n FROM x GROUP BY ALL) GROUP BY f ORDER BY ALL");
+	same(con, "~SELECT f, min(w), max(w), count(*), count(w) FROM (SELECT w, f, count(*) n FROM x GROUP BY ALL) GROUP BY f ORDER BY ALL");
 	same(con, "SELECT n, count(*) FROM (SELECT a, b, c, count(*) n FROM x GROUP BY ALL) GROUP BY n ORDER BY ALL");
 	same(con, "SELECT n, min(w) FROM (SELECT w, count(*) n FROM x GROUP BY w) GROUP BY n ORDER BY ALL");
 	answered(con, "SELECT a, b, w, count(*) FROM x GROUP BY ALL ORDER BY ALL LIMIT 5", "scan"); /* the CPU's rows */
@@ -349,7 +352,7 @@ static void everything(void **state)
 	partitions(s.con);
 	edges(s.con);
 	wide_keys(s.con);
-	for (unsigned i = 0; i < random_count(5, 40); i++)
+	for (unsigned i = 0; i < random_count(3, 40); i++)
 		random_query(s.con, (int)i);
 	close_session(&s);
 }

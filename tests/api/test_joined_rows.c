@@ -174,7 +174,7 @@ static void there(rayql_connection *con, const char *sql, bool ordered)
 static void random_queries(void **state)
 {
 	struct dice d = {SEED};
-	const uint32_t count = random_count(10, 60);
+	const uint32_t count = random_count(6, 60);
 	uint32_t fetched = 0;
 	(void)state;
 	if (!has_unit("compute"))

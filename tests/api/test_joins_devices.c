@@ -120,22 +120,22 @@ static void answers(void **state)
 		"c.s ORDER BY c.s",
 		/* outer, semi and anti joins; what NULL has to say; a dictionary that had no NULL */
 		"SELECT b.s, count(*), count(w), sum(a.k) FROM a LEFT JOIN b ON a.k = b.k GROUP BY b.s ORDER BY b.s",
-		"SELECT c.s, count(*), max(b.m) FROM b LEFT JOIN c ON b.k2 = c.k2 AND c.x % 3 = 1 WHERE b.k > 10 GROUP "
+		"~SELECT c.s, count(*), max(b.m) FROM b LEFT JOIN c ON b.k2 = c.k2 AND c.x % 3 = 1 WHERE b.k > 10 GROUP "
 		"BY c.s ORDER BY c.s",
 		"SELECT a.s, count(b.k), sum(b.m) FROM a LEFT JOIN b ON a.k = b.k AND b.s <> 'n3' WHERE a.yes GROUP BY "
 		"a.s ORDER BY a.s",
 		"SELECT b.s, sum(w), count(*) FROM a JOIN b ON a.k = b.k WHERE EXISTS (SELECT 1 FROM c WHERE c.k2 = "
 		"a.k2 AND c.k > 99) "
 		"GROUP BY b.s ORDER BY b.s",
-		"SELECT count(*), sum(v) FROM a JOIN b ON a.k = b.k WHERE NOT EXISTS (SELECT 1 FROM c WHERE c.k2 = a.k2)",
+		"~SELECT count(*), sum(v) FROM a JOIN b ON a.k = b.k WHERE NOT EXISTS (SELECT 1 FROM c WHERE c.k2 = a.k2)",
 		/* sides that are groups; NOT IN of what is never NULL */
 		"SELECT b.s, count(*), sum(v) FROM a JOIN b ON a.k = b.k WHERE a.k2 IN (SELECT k2 FROM c WHERE x > 5 GROUP BY k2 "
 		"HAVING count(*) > 3) GROUP BY b.s ORDER BY b.s",
-		"SELECT b.s, count(*), sum(v) FROM a JOIN b ON a.k = b.k WHERE NOT EXISTS (SELECT 1 FROM (SELECT k2, count(*) n FROM "
+		"~SELECT b.s, count(*), sum(v) FROM a JOIN b ON a.k = b.k WHERE NOT EXISTS (SELECT 1 FROM (SELECT k2, count(*) n FROM "
 		"c GROUP BY k2) g WHERE g.n > 2 AND g.k2 = a.k2) GROUP BY b.s ORDER BY b.s",
 		"SELECT g.n, count(*), sum(w), min(g.hi) FROM a JOIN b ON a.k = b.k LEFT JOIN (SELECT k2, count(*) n, max(big) hi FROM c "
 		"GROUP BY k2) g ON g.k2 = a.k2 GROUP BY g.n ORDER BY g.n",
-		"SELECT b.s, count(*) FROM a JOIN b ON a.k = b.k WHERE a.k2 NOT IN (SELECT k2 FROM c WHERE x % 3 = 0) GROUP BY b.s ORDER "
+		"~SELECT b.s, count(*) FROM a JOIN b ON a.k = b.k WHERE a.k2 NOT IN (SELECT k2 FROM c WHERE x % 3 = 0) GROUP BY b.s ORDER "
 		"BY b.s",
 	};
 	/* no row has a match, which a look at the keys that are asked for may find out, too */
@@ -143,7 +143,7 @@ static void answers(void **state)
 		"SELECT count(*), sum(v), min(a.d) FROM a JOIN b ON a.s = b.s WHERE a.s < 'n2' AND b.s >= 'n2'",
 		"SELECT a.s, count(*), count(w) FROM a LEFT JOIN b ON a.s = b.s AND b.s >= 'n2' WHERE a.s < 'n2' GROUP "
 		"BY a.s ORDER BY a.s",
-		"SELECT a.k, count(*) FROM a JOIN b ON a.s = b.s WHERE a.s < 'n2' AND b.s >= 'n2' GROUP BY a.k",
+		"~SELECT a.k, count(*) FROM a JOIN b ON a.s = b.s WHERE a.s < 'n2' AND b.s >= 'n2' GROUP BY a.k",
 	};
 	struct session s;
 	(void)state;
@@ -151,9 +151,11 @@ static void answers(void **state)
 		skip();
 	s = shared_session();
 	for (size_t i = 0; i < sizeof queries / sizeof *queries; i += QUERY_STEP)
-		same_there(s.con, queries[i]);
+		if (usual(queries[i]))
+			same_there(s.con, usual(queries[i]));
 	for (size_t i = 0; i < sizeof apart / sizeof *apart; i++)
-		same_at(s.con, apart[i], __FILE__, __LINE__);
+		if (usual(apart[i]))
+			same_at(s.con, usual(apart[i]), __FILE__, __LINE__);
 }
 
 /* Subqueries over several tables: their rows are joined on the device before they are a side. */
@@ -164,7 +166,7 @@ static void joined_sides(void **state)
 		"c.k = a.k2 AND z.s <> a.s AND z.t < a.t) GROUP BY b.s ORDER BY b.s",
 		"SELECT a.s IN (SELECT z.s FROM c, b z WHERE z.k2 = c.k2 AND c.x < 60) x, count(*), sum(w) FROM a JOIN b ON a.k = b.k "
 		"GROUP BY ALL ORDER BY ALL",
-		"SELECT count(*), sum(v), sum(w) FROM a JOIN b ON a.k = b.k WHERE a.k2 NOT IN (SELECT z.k2 FROM b z LEFT JOIN c ON c.k2 = "
+		"~SELECT count(*), sum(v), sum(w) FROM a JOIN b ON a.k = b.k WHERE a.k2 NOT IN (SELECT z.k2 FROM b z LEFT JOIN c ON c.k2 = "
 		"z.k2 AND c.x > 20 WHERE c.x IS NULL)",
 		"SELECT q.s, count(*), sum(v), sum(x) FROM a LEFT JOIN (SELECT z.k, z.s, c.x FROM b z JOIN c ON z.k2 = c.k2 WHERE EXISTS "
 		"(SELECT 1 FROM b y WHERE y.k = c.k)) q ON q.k = a.k AND q.x < a.v GROUP BY ALL ORDER BY ALL",
@@ -175,9 +177,12 @@ static void joined_sides(void **state)
 		skip();
 	s = shared_session();
 	for (size_t i = 0; i < sizeof queries / sizeof *queries; i += QUERY_STEP > 1 ? 2 : 1) {
+		const char *sql = usual(queries[i]);
 		char explain[1024];
-		snprintf(explain, sizeof explain, "EXPLAIN %s", queries[i]);
-		same_there(s.con, queries[i]);
+		if (!sql)
+			continue;
+		snprintf(explain, sizeof explain, "EXPLAIN %s", sql);
+		same_there(s.con, sql);
 		char *plan = rows_of(s.con, explain, NULL);
 		holds(plan, "with joined rows of ");
 		free(plan);
@@ -195,7 +200,7 @@ static void keys_apart(void **state)
 	static const char *const queries[] = {
 		"SELECT l.s, count(*), sum(id), sum(v) FROM l JOIN r ON l.a = r.a AND l.b = r.b GROUP BY ALL ORDER BY ALL",
 		"SELECT count(*), sum(id), sum(v) FROM l JOIN r ON l.a = r.a AND l.b = r.b AND l.s = r.s AND l.c = r.c",
-		"SELECT l.s, count(*), count(v), sum(v) FROM l LEFT JOIN r ON l.a = r.a AND l.b = r.b GROUP BY ALL ORDER BY ALL",
+		"~SELECT l.s, count(*), count(v), sum(v) FROM l LEFT JOIN r ON l.a = r.a AND l.b = r.b GROUP BY ALL ORDER BY ALL",
 		"SELECT l.s, count(*), count(v), sum(v) FROM l LEFT JOIN r ON l.a = r.a AND l.b = r.b AND l.c = r.c AND l.id < r.v GROUP BY "
 		"ALL ORDER BY ALL",
 		"SELECT count(*), sum(id), count(id), sum(v), count(v) FROM l FULL JOIN r ON l.a = r.a AND l.b = r.b",
@@ -226,7 +231,8 @@ static void keys_apart(void **state)
 	           "UPDATE r SET b = NULL WHERE v % 13 = 5; CREATE INDEX cl ON l USING columns (*); CREATE INDEX cr ON r USING columns (*)");
 	use(s.con, "compute");
 	for (size_t i = 0; i < sizeof queries / sizeof *queries; i += QUERY_STEP)
-		same_there(s.con, queries[i]);
+		if (usual(queries[i]))
+			same_there(s.con, usual(queries[i]));
 	assert_true(same_on(s.con, "SELECT id, v, l.s FROM l JOIN r ON l.a = r.a AND l.b = r.b WHERE id < 700 ORDER BY id, v", rows_there,
 	                    __FILE__, __LINE__));
 	/* Of none of them there are enough values: the device does not begin. */
@@ -246,20 +252,20 @@ static void computed_keys(void **state)
 		"SELECT count(*), sum(v) FROM l JOIN r ON l.f = r.d AND l.f = r.f",
 		"SELECT l.k, count(*), sum(v) FROM l JOIN r ON l.n = r.n GROUP BY ALL ORDER BY ALL",
 		"SELECT count(*), sum(v), sum(l.m) FROM l JOIN r ON l.m = r.m",
-		"SELECT count(*), sum(v) FROM l JOIN r ON r.n = l.d",
+		"~SELECT count(*), sum(v) FROM l JOIN r ON r.n = l.d",
 		"SELECT count(*), sum(v) FROM l JOIN r ON l.n + 3 = r.n AND l.d = r.d",
-		"SELECT count(*), sum(v), sum(b.k) FROM l JOIN r ON l.d = r.d JOIN b ON b.k = r.n",
+		"~SELECT count(*), sum(v), sum(b.k) FROM l JOIN r ON l.d = r.d JOIN b ON b.k = r.n",
 		"SELECT l.n, count(*), count(v), sum(v) FROM l LEFT JOIN r ON l.d = r.d AND l.n < r.n GROUP BY ALL ORDER BY ALL",
-		"SELECT count(*), sum(l.n) FROM l SEMI JOIN r ON r.f = l.f AND r.v > 450",
+		"~SELECT count(*), sum(l.n) FROM l SEMI JOIN r ON r.f = l.f AND r.v > 450",
 		"SELECT count(*), sum(n) FROM l WHERE f NOT IN (SELECT f FROM r WHERE v % 7 = 0 AND f IS NOT NULL)",
 		/* NULL equals NULL; correlated, where = has dropped the NULLs; with another key beside */
 		"SELECT count(*), sum(l.id) FROM l JOIN r y ON y.n = l.n WHERE EXISTS (SELECT 1 FROM r WHERE r.d IS NOT DISTINCT FROM l.d AND "
 		"v % 5 = 0)",
-		"SELECT l.k, count(*), sum(y.v) FROM l JOIN r y ON y.n = l.n WHERE NOT EXISTS (SELECT 1 FROM r WHERE r.f IS NOT DISTINCT FROM "
+		"~SELECT l.k, count(*), sum(y.v) FROM l JOIN r y ON y.n = l.n WHERE NOT EXISTS (SELECT 1 FROM r WHERE r.f IS NOT DISTINCT FROM "
 		"l.f AND r.v % 90 = 3) GROUP BY ALL ORDER BY ALL",
-		"SELECT count(*), sum(l.id) FROM l JOIN r y ON y.n = l.n WHERE EXISTS (SELECT 1 FROM r WHERE r.d = l.d AND r.k = "
+		"~SELECT count(*), sum(l.id) FROM l JOIN r y ON y.n = l.n WHERE EXISTS (SELECT 1 FROM r WHERE r.d = l.d AND r.k = "
 		"l.k)",
-		"SELECT l.d IN (SELECT d FROM r WHERE d > 2) x, count(*) FROM l JOIN r y ON y.n = l.n GROUP BY ALL ORDER BY ALL",
+		"~SELECT l.d IN (SELECT d FROM r WHERE d > 2) x, count(*) FROM l JOIN r y ON y.n = l.n GROUP BY ALL ORDER BY ALL",
 	};
 	struct session s;
 	(void)state;
@@ -267,7 +273,8 @@ static void computed_keys(void **state)
 		skip();
 	s = shared_session();
 	for (size_t i = 0; i < sizeof queries / sizeof *queries; i += QUERY_STEP)
-		assert_true(same_on(s.con, queries[i], i == 1 ? rows_there : on_device, __FILE__, __LINE__));
+		if (usual(queries[i]))
+			assert_true(same_on(s.con, usual(queries[i]), i == 1 ? rows_there : on_device, __FILE__, __LINE__));
 }
 
 /* Rows of both sides without a match: NULL keys on both, an empty side, conditions over either side, over both and above;
@@ -277,15 +284,15 @@ static void full_joins(void **state)
 	static const char *const queries[] = {
 		"SELECT b.s, count(*), count(a.v), sum(v), count(w), sum(w), min(a.s) FROM a FULL JOIN b ON a.k = b.k GROUP BY ALL ORDER BY ALL",
 		"SELECT count(*), sum(v), sum(w) FROM b FULL JOIN a ON a.s = b.s AND a.t = b.t",
-		"SELECT k2, count(*), sum(v), sum(w) FROM a FULL JOIN b USING (k2) GROUP BY ALL ORDER BY ALL",
+		"~SELECT k2, count(*), sum(v), sum(w) FROM a FULL JOIN b USING (k2) GROUP BY ALL ORDER BY ALL",
 		"SELECT count(*) FROM a FULL JOIN (SELECT * FROM b WHERE w > 100000) e ON a.k = e.k",
 		"SELECT count(*), sum(v), count(e.w) FROM (SELECT * FROM b WHERE w > 100000) e FULL JOIN a ON a.k = e.k WHERE e.k IS NULL",
 		"SELECT a.yes, count(*), sum(v), sum(w) FROM a FULL JOIN b ON a.k = b.k AND a.yes AND b.w > 300 AND a.t < b.t GROUP BY ALL "
 		"ORDER BY ALL",
-		"SELECT count(*), sum(v), sum(w), min(a.k) FROM a FULL JOIN b ON a.k = b.k WHERE a.v IS NULL OR coalesce(b.w, 5) < a.v",
+		"~SELECT count(*), sum(v), sum(w), min(a.k) FROM a FULL JOIN b ON a.k = b.k WHERE a.v IS NULL OR coalesce(b.w, 5) < a.v",
 		"SELECT c.s, count(*), sum(v), sum(x) FROM a JOIN b ON a.k = b.k FULL JOIN c ON c.k2 = b.k2 AND c.x < b.w GROUP BY ALL ORDER "
 		"BY ALL",
-		"SELECT g.n, count(*), sum(w) FROM b FULL JOIN (SELECT k2, count(*) n FROM c GROUP BY k2 HAVING count(*) > 2) g ON g.k2 = b.k2 "
+		"~SELECT g.n, count(*), sum(w) FROM b FULL JOIN (SELECT k2, count(*) n FROM c GROUP BY k2 HAVING count(*) > 2) g ON g.k2 = b.k2 "
 		"GROUP BY ALL ORDER BY ALL",
 		"SELECT l.id, v, l.d, r.d FROM l FULL JOIN r ON l.d = r.d AND l.n = r.n WHERE l.k IS NULL OR r.k < 9 ORDER BY 1, 2",
 	};
@@ -295,7 +302,8 @@ static void full_joins(void **state)
 		skip();
 	s = shared_session();
 	for (size_t i = 0; i < sizeof queries / sizeof *queries; i += QUERY_STEP)
-		assert_true(same_on(s.con, queries[i], i == 9 ? rows_there : on_device, __FILE__, __LINE__));
+		if (usual(queries[i]))
+			assert_true(same_on(s.con, usual(queries[i]), i == 9 ? rows_there : on_device, __FILE__, __LINE__));
 }
 
 /* A subquery's row beside joins; its second one is the host's error. */
@@ -321,33 +329,33 @@ static void conditions(void **state)
 {
 	static const char *const queries[] = {
 		"SELECT count(*), sum(v) FROM a SEMI JOIN b ON b.k = a.k AND b.k2 <> a.k2 AND b.w < a.v",
-		"SELECT a.s, count(*), sum(v) FROM a ANTI JOIN b ON b.k = a.k AND b.k2 <> a.k2 AND b.w < a.v GROUP BY ALL ORDER BY ALL",
-		"SELECT count(*), sum(w) FROM b SEMI JOIN a ON b.k = a.k AND b.k2 > a.k2 AND b.w >= a.v AND a.yes",
+		"~SELECT a.s, count(*), sum(v) FROM a ANTI JOIN b ON b.k = a.k AND b.k2 <> a.k2 AND b.w < a.v GROUP BY ALL ORDER BY ALL",
+		"~SELECT count(*), sum(w) FROM b SEMI JOIN a ON b.k = a.k AND b.k2 > a.k2 AND b.w >= a.v AND a.yes",
 		"SELECT count(*), sum(w) FROM b ANTI JOIN a ON b.k = a.k AND b.s < a.s AND b.t <= a.t",
-		"SELECT count(*), sum(v) FROM a SEMI JOIN b ON b.k = a.k AND b.s <> a.s",
-		"SELECT count(*), sum(v) FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.k = a.k AND b.s > a.s)",
+		"~SELECT count(*), sum(v) FROM a SEMI JOIN b ON b.k = a.k AND b.s <> a.s",
+		"~SELECT count(*), sum(v) FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.k = a.k AND b.s > a.s)",
 		"SELECT count(*), sum(v) FROM a ANTI JOIN a x ON x.k = a.k AND x.s <> a.s AND x.v > a.v + 100",
 		"SELECT b.s, count(*), count(b.w), sum(b.m), max(b.t) FROM a LEFT JOIN b ON a.k = b.k AND a.t < b.t GROUP BY ALL ORDER BY ALL",
-		"SELECT count(*), count(b.k), sum(w), min(b.s) FROM a LEFT JOIN b ON a.k = b.k AND a.yes AND b.w > 5 AND a.s <> b.s",
+		"~SELECT count(*), count(b.k), sum(w), min(b.s) FROM a LEFT JOIN b ON a.k = b.k AND a.yes AND b.w > 5 AND a.s <> b.s",
 		"SELECT count(*), count(a.k), sum(v), min(a.s) FROM b LEFT JOIN a ON a.k = b.k AND a.k2 + 1 >= b.k2 AND a.d > b.d",
-		"SELECT a.yes, count(*), sum(w) FROM a LEFT JOIN b ON a.k = b.k AND a.k2 = b.k2 AND a.s = b.s AND a.v < b.w WHERE "
+		"~SELECT a.yes, count(*), sum(w) FROM a LEFT JOIN b ON a.k = b.k AND a.k2 = b.k2 AND a.s = b.s AND a.v < b.w WHERE "
 		"b.s IS NULL OR b.s > 'n15' GROUP BY ALL ORDER BY ALL",
 		"SELECT count(*), sum(x), count(b.w) FROM a LEFT JOIN b ON a.k = b.k AND a.v < b.w LEFT JOIN c ON b.k2 = c.k2 AND c.k > "
 		"b.k AND c.x * 3 < a.v",
-		"SELECT b.s, count(*) FROM a JOIN b ON a.k = b.k SEMI JOIN c ON c.k2 = a.k2 AND c.k <> b.k GROUP BY ALL ORDER BY ALL",
-		"SELECT count(*), sum(v) FROM r SEMI JOIN l ON l.k = r.k AND l.d <> r.d",
+		"~SELECT b.s, count(*) FROM a JOIN b ON a.k = b.k SEMI JOIN c ON c.k2 = a.k2 AND c.k <> b.k GROUP BY ALL ORDER BY ALL",
+		"~SELECT count(*), sum(v) FROM r SEMI JOIN l ON l.k = r.k AND l.d <> r.d",
 		"SELECT count(*), sum(v) FROM r SEMI JOIN l ON l.k = r.k AND l.d > r.d",
-		"SELECT count(*), sum(v) FROM r ANTI JOIN l ON l.k = r.k AND l.d <= r.d AND l.f >= r.f",
+		"~SELECT count(*), sum(v) FROM r ANTI JOIN l ON l.k = r.k AND l.d <= r.d AND l.f >= r.f",
 		/* NULL is a value: of integers, texts of two dictionaries, reals */
 		"SELECT count(*), sum(v) FROM a SEMI JOIN b ON b.k = a.k AND b.k2 IS DISTINCT FROM a.k2 AND b.w < a.v",
 		"SELECT count(*), sum(w), count(b.k) FROM a LEFT JOIN b ON a.k = b.k AND a.s IS DISTINCT FROM b.s AND a.k2 IS DISTINCT FROM b.k2",
-		"SELECT count(*), sum(v) FROM a ANTI JOIN b ON b.k = a.k AND b.k2 = a.k2 AND b.s IS NOT DISTINCT FROM a.s AND b.w < 900",
-		"SELECT count(*), sum(v) FROM r SEMI JOIN l ON l.k = r.k AND l.d IS NOT DISTINCT FROM r.d",
+		"~SELECT count(*), sum(v) FROM a ANTI JOIN b ON b.k = a.k AND b.k2 = a.k2 AND b.s IS NOT DISTINCT FROM a.s AND b.w < 900",
+		"~SELECT count(*), sum(v) FROM r SEMI JOIN l ON l.k = r.k AND l.d IS NOT DISTINCT FROM r.d",
 		"SELECT count(*), sum(v) FROM r ANTI JOIN l ON l.k = r.k AND l.d IS DISTINCT FROM r.d AND l.f IS NOT DISTINCT FROM r.f",
-		"SELECT count(*), sum(v) FROM a ANTI JOIN b e ON a.k = e.k AND a.v < e.w AND a.s <> e.s AND e.w > 100000",
+		"~SELECT count(*), sum(v) FROM a ANTI JOIN b e ON a.k = e.k AND a.v < e.w AND a.s <> e.s AND e.w > 100000",
 		/* groups by reals, of which NULL equals NULL */
 		"SELECT count(*) FROM a SEMI JOIN b ON a.d IS NOT DISTINCT FROM b.d AND a.v < b.w",
-		"SELECT count(*), sum(v) FROM r SEMI JOIN l ON r.d IS NOT DISTINCT FROM l.d AND r.v < l.n",
+		"~SELECT count(*), sum(v) FROM r SEMI JOIN l ON r.d IS NOT DISTINCT FROM l.d AND r.v < l.n",
 	};
 	struct session s;
 	(void)state;
@@ -355,7 +363,8 @@ static void conditions(void **state)
 		skip();
 	s = shared_session();
 	for (size_t i = 0; i < sizeof queries / sizeof *queries; i += QUERY_STEP)
-		same_there(s.con, queries[i]);
+		if (usual(queries[i]))
+			same_there(s.con, usual(queries[i]));
 }
 
 /* NOT IN, and IN as a value, where NULL may be on either side, on neither, and where the side is empty. Above joins, for else
@@ -380,7 +389,7 @@ static void three_values(void **state)
 	unsigned joins = 0;
 	for (size_t i = 0; i < 3 * 6 * 3; i++) {
 		char sql[400];
-		if ((i / 9 + i / 3 + i) % (getenv("RAYQL_TEST_LONG") ? 1 : 4 * QUERY_STEP))
+		if ((i / 9 + i / 3 + i) % (is_long() ? 1 : 7 * QUERY_STEP))
 			continue; /* not all of them: each is a kernel */
 		snprintf(sql, sizeof sql, queries[i % 3], keys[i / 3 % 3], sides[i / 9]);
 		joins += same_at(s.con, sql, __FILE__, __LINE__);

@@ -137,7 +137,7 @@ static void random_query(char *to, size_t size)
 static void random_queries(void **state)
 {
 	struct session s = device_session();
-	const unsigned count = random_count(75, 150);
+	const unsigned count = random_count(40, 150);
 	unsigned there = 0;
 	(void)state;
 	if (!has_unit("compute"))

@@ -288,11 +288,6 @@ static void views_and_columns(void **state)
 	close_session(&s);
 }
 
-#ifdef __SANITIZE_ADDRESS__ /* more than are kept are enough */
-#define SHAPE_STEP 3u
-#else
-#define SHAPE_STEP 1u
-#endif
 /* Ever new shapes of queries, more than pipelines are kept: nobody is refused. */
 static void many_shapes(void **state)
 {
@@ -306,7 +301,7 @@ static void many_shapes(void **state)
 	make_data(s.con);
 	run(s.con, INDEX);
 	for (unsigned round = 0; round < 2; round++)
-		for (unsigned shape = 1; shape < 16; shape += SHAPE_STEP) {
+		for (unsigned shape = 1; shape < 16; shape += is_long() ? 1 : 2) { /* more than are kept */
 			char sql[256] = "SELECT ", *want;
 			for (unsigned i = 0; i < 4; i++)
 				if (shape >> i & 1) {
@@ -330,17 +325,17 @@ static void many_shapes(void **state)
 static void expressions(void **state)
 {
 	static const char *const queries[] = {
-		"SELECT n, min(a // n), max(a % n), sum(b // n), sum(b % n) FROM e GROUP BY n ORDER BY n",
+		"~SELECT n, min(a // n), max(a % n), sum(b // n), sum(b % n) FROM e GROUP BY n ORDER BY n",
 		"SELECT id % 7 AS k, min(b // 1000), max(mod(b, 86400)), min(a // -3), count(a // n) FROM e GROUP BY k ORDER BY k",
-		"SELECT date_trunc('month', d)::DATE AS m, count(*), sum(a % 10) FROM e GROUP BY m ORDER BY m",
+		"~SELECT date_trunc('month', d)::DATE AS m, count(*), sum(a % 10) FROM e GROUP BY m ORDER BY m",
 		/* TIMESTAMPs that are days */
 		"SELECT date_trunc('month', d) AS m, typeof(m), count(*), sum(a % 10) FROM e GROUP BY m ORDER BY m DESC NULLS FIRST",
 		"SELECT date_trunc('week', t) AS w, n, count(*) FROM e WHERE id < 4000 GROUP BY w, n HAVING w > '1970-01-01' ORDER BY "
 		"ALL",
-		"SELECT d::TIMESTAMP AS m, date_trunc('year', d) AS y, max(a) FROM e GROUP BY m, y ORDER BY y, m LIMIT 50",
+		"~SELECT d::TIMESTAMP AS m, date_trunc('year', d) AS y, max(a) FROM e GROUP BY m, y ORDER BY y, m LIMIT 50",
 		"SELECT date_trunc('quarter', d) AS q, date_trunc('quarter', d)::DATE AS c, count(DISTINCT date_trunc('day', t)), "
 		"count(DISTINCT n) FROM e GROUP BY q, c ORDER BY q",
-		"SELECT min(date_trunc('week', d + 1)), max(date_trunc('quarter', t)), min(date_trunc('year', t)) FROM e",
+		"~SELECT min(date_trunc('week', d + 1)), max(date_trunc('quarter', t)), min(date_trunc('year', t)) FROM e",
 		"SELECT hour(t) AS h, minute(t) // 15 AS q, count(*), max(second(t)) FROM e GROUP BY h, q ORDER BY h, q",
 		"SELECT id // 100 AS k, sum(p::DECIMAL(18, 1)), min((p * 3)::BIGINT), max(TRY_CAST(p AS TINYINT)) FROM e GROUP BY k "
 		"ORDER BY k",
@@ -353,7 +348,7 @@ static void expressions(void **state)
 		/* groups by reals: -0.0 is 0.0, and shown where it is alone; NaN is one; expressions; what comes first of them */
 		"SELECT x + 0, c, s, l FROM (SELECT z x, count(*) c, sum(b) s, min(a) l FROM e WHERE z <= 'inf' GROUP BY z) q ORDER BY 1",
 		"SELECT z, count(*), sum(a) FROM e WHERE id % 9 = 1 GROUP BY z",
-		"SELECT x + 0, n, c FROM (SELECT z x, n, count(*) c FROM e WHERE z < 2 GROUP BY ALL) q ORDER BY 1 DESC, 2",
+		"~SELECT x + 0, n, c FROM (SELECT z x, n, count(*) c FROM e WHERE z < 2 GROUP BY ALL) q ORDER BY 1 DESC, 2",
 		"SELECT DISTINCT f FROM e WHERE n = 3 ORDER BY f NULLS FIRST LIMIT 50",
 		"SELECT r / 3 x, count(*) c FROM e GROUP BY x HAVING c > 3 ORDER BY c DESC, x LIMIT 20",
 	};
@@ -378,11 +373,14 @@ static void expressions(void **state)
 	use(s.con, "compute");
 	run(host, "SET rayql_enable_scan = off");
 	for (size_t i = 0; i < sizeof queries / sizeof *queries; i += QUERY_STEP) {
-		char *want = rows_of(host, queries[i], NULL);
-		expect(s.con, queries[i], "scan", want);
+		const char *sql = usual(queries[i]);
+		if (!sql)
+			continue;
+		char *want = rows_of(host, sql, NULL);
+		expect(s.con, sql, "scan", want);
 		expect(s.con, "SELECT device FROM rayql_last_query()", NULL, "vulkan:0\n");
 		run(s.con, "SET rayql_device = 'cpu'; SET rayql_unit = 'cpu'");
-		expect(s.con, queries[i], "scan", want);
+		expect(s.con, sql, "scan", want);
 		use(s.con, "compute");
 		free(want);
 	}
@@ -398,9 +396,9 @@ static void chosen_texts(void **state)
 		"SELECT k, CASE WHEN k = 0 AND a > 3 THEN s ELSE '' END AS x, count(*), sum(id) FROM words GROUP BY k, x ORDER BY ALL",
 		"SELECT CASE WHEN a < 3 THEN s WHEN a < 5 THEN u WHEN a = 5 THEN 'name 7' WHEN a = 6 THEN NULL ELSE 'new' END AS x, "
 		"count(*), min(u) FROM words GROUP BY x ORDER BY ALL",
-		"SELECT CASE WHEN a > 5 THEN 'big' WHEN a > 2 THEN 'small' END AS x, typeof(x), count(*) FROM words GROUP BY x ORDER BY ALL",
+		"~SELECT CASE WHEN a > 5 THEN 'big' WHEN a > 2 THEN 'small' END AS x, typeof(x), count(*) FROM words GROUP BY x ORDER BY ALL",
 		"SELECT coalesce(s, u, 'none') AS x, count(*) AS n FROM words GROUP BY x HAVING count(*) > 20 ORDER BY n DESC, x LIMIT 9",
-		"SELECT CASE WHEN k = 1 THEN CASE WHEN a = 2 THEN coalesce(u, 'x') ELSE 'name 3' END ELSE u END AS x, sum(a) FROM words "
+		"~SELECT CASE WHEN k = 1 THEN CASE WHEN a = 2 THEN coalesce(u, 'x') ELSE 'name 3' END ELSE u END AS x, sum(a) FROM words "
 		"WHERE s LIKE '%1%' GROUP BY x ORDER BY ALL",
 		/* the condition reads the text itself, and so does another key */
 		"SELECT CASE WHEN s < 'name 5' OR a = 1 THEN s ELSE u END AS x, s, count(*) FROM words GROUP BY x, s ORDER BY ALL",
@@ -411,7 +409,7 @@ static void chosen_texts(void **state)
 		"GROUP BY x, y ORDER BY ALL",
 		"SELECT id, CASE WHEN a < 4 THEN s ELSE u END AS x, CASE WHEN a < 4 THEN 'é' ELSE s END AS y FROM words WHERE id % 40 < 3 "
 		"ORDER BY id",
-		"SELECT CASE WHEN id < 0 THEN s ELSE u END AS x, count(*) FROM words WHERE id < 0 GROUP BY x",
+		"~SELECT CASE WHEN id < 0 THEN s ELSE u END AS x, count(*) FROM words WHERE id < 0 GROUP BY x",
 	};
 	(void)state;
 	left_to_release();
@@ -426,14 +424,17 @@ static void chosen_texts(void **state)
 	run(s.con, "CREATE INDEX cx ON words USING columns (*); SET rayql_force = on");
 	run(host, "SET rayql_enable_scan = off");
 	for (size_t i = 0; i < sizeof queries / sizeof *queries; i += QUERY_STEP) {
-		char *want = rows_of(host, queries[i], NULL);
+		const char *query = usual(queries[i]);
+		if (!query)
+			continue;
+		char *want = rows_of(host, query, NULL);
 		for (int on = 0; on <= device; on++) {
 			if (on)
 				use(s.con, "compute");
-			expect(s.con, queries[i], "scan", want);
+			expect(s.con, query, "scan", want);
 			expect(s.con, "SELECT device FROM rayql_last_query()", NULL, on ? "vulkan:0\n" : "cpu\n");
 			char *plan = NULL, sql[800];
-			snprintf(sql, sizeof sql, "EXPLAIN %s", queries[i]);
+			snprintf(sql, sizeof sql, "EXPLAIN %s", query);
 			holds(plan = rows_of(s.con, sql, NULL), "finish: RayQL");
 			assert_null(strstr(plan, "RayQL aggregate"));
 			free(plan);
@@ -470,16 +471,16 @@ static void strings_survive(void **state)
  * leaves to the CPU (letters beyond ASCII in any case) or knows nothing of. */
 static const char *const string_conditions[] = {
 	"u LIKE '%google%'",
-	"u ILIKE '%GOOgle%'",
+	"~u ILIKE '%GOOgle%'",
 	"u NOT LIKE '%oo%' AND length(u) > 12",
 	"u LIKE '%_/g__gle/%1'",
 	"u LIKE '%р_в%т%' OR strlen(u) = 3",
-	"u LIKE 'http%7'",
+	"~u LIKE 'http%7'",
 	"substring(u, 2, 3) IN ('ttp', 'рив', '') AND NOT (u LIKE '%1%')",
 	"lower(left(u, 6)) = 'привет' OR upper(u) LIKE '%GOOGLE/1_'",
-	"NOT (u LIKE '%9%' OR u LIKE '%8%') AND u <> ''",
+	"~NOT (u LIKE '%9%' OR u LIKE '%8%') AND u <> ''",
 	"CASE WHEN u LIKE '%1%' THEN u LIKE '%2%' ELSE u LIKE '%3%' END",
-	"u LIKE '%100!%%' ESCAPE '!'",
+	"~u LIKE '%100!%%' ESCAPE '!'",
 	"contains(u, chr(0)) OR u = ''",
 };
 
@@ -487,7 +488,9 @@ static void compare_conditions(rayql_connection *con, rayql_connection *host)
 {
 	char sql[400];
 	for (size_t i = 0; i < sizeof string_conditions / sizeof *string_conditions; i++) {
-		snprintf(sql, sizeof sql, "SELECT count(*), min(u), max(u), sum(id) FROM u WHERE %s", string_conditions[i]);
+		if (!usual(string_conditions[i]))
+			continue;
+		snprintf(sql, sizeof sql, "SELECT count(*), min(u), max(u), sum(id) FROM u WHERE %s", usual(string_conditions[i]));
 		char *want = rows_of(host, sql, NULL);
 		expect(con, sql, "scan", want);
 		expect(con, "SELECT device FROM rayql_last_query()", NULL, "vulkan:0\n");
@@ -581,17 +584,17 @@ static void maps_made_there(void **state)
 	} cases[] = {
 		{"g, count(*), sum(v) FROM p WHERE EXISTS (SELECT 1 FROM q WHERE q.k = p.k AND w < %d) GROUP BY g", there},
 		{"g, count(*), sum(v) FROM p WHERE NOT EXISTS (SELECT 1 FROM q WHERE q.k = p.k AND w >= %d) GROUP BY g", there},
-		{"g, count(*) FROM p WHERE kb IN (SELECT kb FROM q WHERE w > %d) GROUP BY g", there},
+		{"~g, count(*) FROM p WHERE kb IN (SELECT kb FROM q WHERE w > %d) GROUP BY g", there},
 		{"k IN (SELECT k FROM q WHERE w < %d) a, count(*), sum(v) FROM p GROUP BY a", there},
 		{"count(*), sum(v) FROM p WHERE k NOT IN (SELECT k FROM q WHERE w < %d)", there},
-		{"count(*), sum(v) FROM p WHERE k NOT IN (SELECT k FROM q WHERE w < %d AND k IS NOT NULL)", there},
+		{"~count(*), sum(v) FROM p WHERE k NOT IN (SELECT k FROM q WHERE w < %d AND k IS NOT NULL)", there},
 		/* unique keys; one that is not is another matter */
 		{"g, count(*), sum(v) FROM p JOIN q ON p.k = q.u WHERE w < %d GROUP BY g", there},
-		{"g, count(*) FROM p JOIN q ON p.kb = q.ub WHERE w <> %d GROUP BY g", there},
+		{"~g, count(*) FROM p JOIN q ON p.kb = q.ub WHERE w <> %d GROUP BY g", there},
 		{"g, count(*), sum(v) FROM p JOIN q ON p.k = q.k WHERE w < %d GROUP BY g", NULL},
 		/* nothing passes, or everything */
 		{"g, count(*) FROM p WHERE EXISTS (SELECT 1 FROM q WHERE q.k = p.k AND w * x < -%d) GROUP BY g", there},
-		{"g, count(*) FROM p WHERE NOT EXISTS (SELECT 1 FROM q WHERE q.k = p.k AND w + x > -%d) GROUP BY g", there},
+		{"~g, count(*) FROM p WHERE NOT EXISTS (SELECT 1 FROM q WHERE q.k = p.k AND w + x > -%d) GROUP BY g", there},
 		{"count(*) FROM p WHERE k NOT IN (SELECT k FROM nobody WHERE w < %d)", NULL},
 		/* too far apart for bits: a hash table; keys of two columns, in both forms */
 		{"g, count(*) FROM p WHERE far IN (SELECT far FROM q WHERE w < %d) GROUP BY g", there},
@@ -599,33 +602,33 @@ static void maps_made_there(void **state)
 		{"g, count(*) FROM p WHERE NOT EXISTS (SELECT 1 FROM q WHERE q.kb = p.kb AND q.k = p.k AND w < %d) GROUP BY g", there},
 		/* what belongs to the keys: numbers, texts and NULLs, grouped by, shown and computed with */
 		{"t, x, count(*), sum(v) FROM p JOIN q ON p.k = q.u WHERE w < %d GROUP BY t, x", there},
-		{"t, count(*), sum(v * w) FROM p JOIN q ON p.kb = q.ub WHERE w <> %d GROUP BY t", there},
+		{"~t, count(*), sum(v * w) FROM p JOIN q ON p.kb = q.ub WHERE w <> %d GROUP BY t", there},
 		{"v, t, d FROM p JOIN q ON p.k = q.u WHERE w < %d AND v < 9000", there},
-		{"d, count(*), sum(v) FROM p JOIN q ON p.far = q.uf WHERE w < %d GROUP BY d", there},
+		{"~d, count(*), sum(v) FROM p JOIN q ON p.far = q.uf WHERE w < %d GROUP BY d", there},
 		/* no larger than of the rows that came: 12,000 keys in 32,768 places */
 		{"g, count(*) FROM p WHERE far IN (SELECT uf FROM q WHERE y < 2 AND w > -%d) GROUP BY g", "hashed map of 524392 bytes; rows stay on a GPU"},
 		{"x, t, count(*) FROM p JOIN q ON p.k = q.u AND p.g = q.y WHERE w < %d GROUP BY x, t", there},
-		{"x, t, count(*), min(v) FROM p JOIN q ON p.k = q.k4 AND p.g = q.y WHERE w > %d GROUP BY x, t", there},
+		{"~x, t, count(*), min(v) FROM p JOIN q ON p.k = q.k4 AND p.g = q.y WHERE w > %d GROUP BY x, t", there},
 		/* nobody, keys that come twice, more values than bits, or than numbers, and rows without a match */
 		{"t, count(*) FROM p JOIN q ON p.k = q.u WHERE w * x < -%d GROUP BY t", there},
 		{"t, count(*) FROM p JOIN q ON p.k = q.k WHERE w < %d GROUP BY t", NULL},
 		{"t, x, w, k2, count(*) FROM p JOIN q ON p.k = q.u WHERE w < %d GROUP BY t, x, w, k2", there},
-		{"t, x, w, k2, count(*) FROM p JOIN q ON p.k = q.u WHERE w * x < -%d GROUP BY t, x, w, k2", there},
+		{"~t, x, w, k2, count(*) FROM p JOIN q ON p.k = q.u WHERE w * x < -%d GROUP BY t, x, w, k2", there},
 		{"t, uf, q.ub, sum(v) FROM p JOIN q ON p.far = q.uf WHERE w < %d GROUP BY t, uf, q.ub", NULL},
 		{"w, q.kb, k2, t, count(*) FROM p LEFT JOIN (FROM q WHERE w < %d // 4) q ON p.k = q.u GROUP BY w, q.kb, k2, t", there},
 		{"q.far, uf, count(*) FROM p JOIN q ON p.k = q.u WHERE w < %d GROUP BY q.far, uf", many},
 		/* groups are rows like others */
 		{"g, count(*), sum(v * z) FROM p LEFT JOIN (SELECT k, sum(k2) z FROM q WHERE w < %d GROUP BY k) q ON p.k = q.k GROUP BY g", there},
-		{"g, count(*) FROM p WHERE k IN (SELECT k FROM q GROUP BY k HAVING sum(w) > %d) GROUP BY g", there},
-		{"t, count(*) FROM p LEFT JOIN (FROM q WHERE w < %d) q ON p.k = q.u GROUP BY t", there},
+		{"~g, count(*) FROM p WHERE k IN (SELECT k FROM q GROUP BY k HAVING sum(w) > %d) GROUP BY g", there},
+		{"~t, count(*) FROM p LEFT JOIN (FROM q WHERE w < %d) q ON p.k = q.u GROUP BY t", there},
 		{"x, coalesce(w, -1) c, count(t), sum(v) FROM p LEFT JOIN (FROM q WHERE w < %d) q ON p.k = q.u GROUP BY x, c", there},
 		/* keys that are codes: on both sides, of one, with NULL, beside another one */
 		{"g, count(*) FROM p WHERE EXISTS (SELECT 1 FROM q WHERE q.s = p.s AND w < %d) GROUP BY g", there},
 		{"count(*), sum(v) FROM p WHERE s NOT IN (SELECT s FROM q WHERE w < %d)", there},
 		{"t, count(*), sum(v) FROM p JOIN q ON p.s = q.s WHERE w < %d GROUP BY t", there},
-		{"x, count(*), sum(v) FROM p LEFT JOIN (FROM q WHERE w < %d) q ON p.s = q.s GROUP BY x", there},
+		{"~x, count(*), sum(v) FROM p LEFT JOIN (FROM q WHERE w < %d) q ON p.s = q.s GROUP BY x", there},
 		{"g, count(*) FROM p WHERE EXISTS (SELECT 1 FROM q WHERE q.s = p.s AND q.x = p.g AND w < %d) GROUP BY g", there},
-		{"count(*), min(v) FROM p WHERE few IN (SELECT few FROM q WHERE w <> %d)", there},
+		{"~count(*), min(v) FROM p WHERE few IN (SELECT few FROM q WHERE w <> %d)", there},
 	};
 	(void)state;
 	if (!has_unit("compute"))
@@ -635,10 +638,11 @@ static void maps_made_there(void **state)
 	struct session s = open_session(NULL, NULL);
 	make_keyed(s.con, seed);
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-		if (left_out())
+		const char *with_number = usual(cases[i].sql);
+		if (!with_number || left_out())
 			continue;
 		char body[400], sql[500], explain[600];
-		snprintf(body, sizeof body, cases[i].sql, 20 + (int)((seed + i * 31) % 60));
+		snprintf(body, sizeof body, with_number, 20 + (int)((seed + i * 31) % 60));
 		snprintf(sql, sizeof sql, "SELECT %s ORDER BY ALL", body);
 		snprintf(explain, sizeof explain, "EXPLAIN %s", sql);
 		run(s.con, "SET rayql_enable_scan = off");

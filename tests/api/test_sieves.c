@@ -6,7 +6,7 @@
 
 #include <dirent.h>
 
-static unsigned statements = QUERY_STEP > 1 ? 32 : 120;
+static unsigned statements = QUERY_STEP > 1 ? 16 : 120;
 static uint64_t seed = 20261125;
 
 static unsigned roll(unsigned n)

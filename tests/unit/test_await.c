@@ -156,8 +156,6 @@ static void later_by_the_gpu(void **state)
 	struct world *w = *state;
 	static const char *const queries[] = {
 		"SELECT a, sum(v), count(*), min(v) FROM t WHERE b < 20 GROUP BY a ORDER BY a",
-		"SELECT count(*), max(v) FROM t WHERE a = 3 AND v > 1000",
-		"SELECT count(*) FROM t WHERE v <> 7",
 		"SELECT a, count(*) FROM t WHERE v BETWEEN 5 AND 900 AND b + v > 20 GROUP BY a ORDER BY count(*) DESC, a LIMIT 3",
 		"SELECT x, sum(v) FROM t, (SELECT k, min(x) x FROM u GROUP BY k) d WHERE b = k GROUP BY x ORDER BY x",
 	};

@@ -23,16 +23,24 @@
 #define LARGE_SIZES 0
 #define SIZE_STEP 5u /* neighbouring sizes make the same calls */
 #define KIND_STEP 3u
+#define FORM_STEP 5u
 #else
 #define LARGE 600011u
 #define LARGE_SIZES 1
 #define SIZE_STEP 1u
-#define KIND_STEP 2u
+#define KIND_STEP (is_long() ? 2u : 3u) /* each size with every second kind of join, or third: kernels of both cost seconds */
+#define FORM_STEP (is_long() ? 1u : 2u)
 #endif
 
 static struct rql_devices *devices;
 static struct rql_device *device;
 static uint64_t random_state = 42;
+
+/* script/test --all sets it. */
+static inline bool is_long(void)
+{
+	return getenv("RAYQL_TEST_LONG") != NULL;
+}
 
 static void ok(rql_status status, struct rql_error *err)
 {
@@ -554,7 +562,7 @@ static void test_join_skew(void **state)
 	skip(); /* test_join makes the same calls */
 #endif
 	const struct rql_relation_tuning small = {.bits = 7, .slots = 256, .piece_log2 = 9};
-	for (uint32_t kind = 0; kind < KINDS; kind += SIZE_STEP) {
+	for (uint32_t kind = 0; kind < KINDS; kind += FORM_STEP) {
 		struct join_check k = {.kind = kinds[kind], .key_bits = 32, .build = 600, .probe = 700, .distinct = 1,
 		                       .pattern = EQUAL, .payloads = 1, .tuning = small};
 		check_join(k);
@@ -808,7 +816,7 @@ static void test_groups(void **state)
 	                                    {50021, 700}, {60013, 9000}, {60013, 50000}, {200003, 100000}};
 	uint32_t turn = 0;
 	for (uint32_t i = 0; i < sizeof(sizes) / sizeof(*sizes) - (LARGE_SIZES ? 0 : 4); i++) {
-		for (uint32_t form = i % SIZE_STEP; form < 4; form += SIZE_STEP, turn++) {
+		for (uint32_t form = i % FORM_STEP; form < 4; form += FORM_STEP, turn++) {
 			struct group_check k = {.key_bits = form % 2 ? 64 : 32, .value_bits = form / 2 ? 64 : 32, .rows = sizes[i][0],
 			                        .distinct = sizes[i][1], .guess = sizes[i][1], .pattern = turn % 6 == 4 ? EXTREMES : UNIFORM,
 			                        .columns = turn % 3, .is_signed = turn % 2 == i % 2, .found = turn % 5 == 2};

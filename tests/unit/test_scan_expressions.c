@@ -493,7 +493,7 @@ static void test_random(void **state)
 	                                          RQL_STEP_DAYS,  RQL_STEP_MICROS, RQL_STEP_DATE_TRUNC, RQL_STEP_DATE_PART,
 	                                          RQL_STEP_TIME_PART, RQL_STEP_IN_LIST, RQL_STEP_CHOOSE};
 	const char *from = getenv("RAYQL_TEST_SEED"), *more = getenv("RAYQL_TEST_CASES");
-	uint64_t first = from ? strtoull(from, NULL, 10) : 1, cases = more ? strtoull(more, NULL, 10) : SLOW ? 3 : is_long() ? 40 : 8;
+	uint64_t first = from ? strtoull(from, NULL, 10) : 1, cases = more ? strtoull(more, NULL, 10) : SLOW ? 3 : is_long() ? 40 : 5;
 	(void)state;
 	for (uint64_t seed = first; seed < first + cases; seed++) {
 		random_state = seed * UINT64_C(0x9e3779b97f4a7c15);

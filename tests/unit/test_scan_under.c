@@ -8,7 +8,7 @@
 
 extern const struct rql_method rql_method_scan_cpu;
 
-#define CASES (is_long() ? 30u : 6u)
+#define CASES (is_long() ? 30u : 4u)
 
 static unsigned ran[2][2], joined, grouped, shorter, refused, untested; /* ran: [GPU][exact] */
 
