@@ -108,7 +108,7 @@ static void answers(void **state)
 		"GROUP BY a.yes ORDER BY ALL",
 		"SELECT a.k2, count(*) FROM a JOIN b ON a.k = b.k AND a.s = b.s AND a.k2 = b.k2 GROUP BY a.k2 ORDER BY a.k2",
 		"SELECT count(*), sum(l.x), max(r.big) FROM c l JOIN c r ON l.big = r.big",
-		"SELECT l.s, sum(r.x) FROM c l JOIN c r ON l.s = r.s WHERE r.x < 90 GROUP BY l.s ORDER BY 1",
+		"~SELECT l.s, sum(r.x) FROM c l JOIN c r ON l.s = r.s WHERE r.x < 90 GROUP BY l.s ORDER BY 1",
 		/* conditions over both sides, expressions, reals */
 		"SELECT a.k2, sum(a.v * b.k2), count(*) FILTER (WHERE b.m < a.m - 5000) FROM a JOIN b ON a.k = b.k AND "
 		"a.t < b.t "
@@ -164,7 +164,7 @@ static void joined_sides(void **state)
 	static const char *const queries[] = {
 		"SELECT b.s, count(*), sum(v) FROM a JOIN b ON a.k = b.k WHERE EXISTS (SELECT 1 FROM c JOIN b z ON z.k2 = c.k2 WHERE "
 		"c.k = a.k2 AND z.s <> a.s AND z.t < a.t) GROUP BY b.s ORDER BY b.s",
-		"SELECT a.s IN (SELECT z.s FROM c, b z WHERE z.k2 = c.k2 AND c.x < 60) x, count(*), sum(w) FROM a JOIN b ON a.k = b.k "
+		"~SELECT a.s IN (SELECT z.s FROM c, b z WHERE z.k2 = c.k2 AND c.x < 60) x, count(*), sum(w) FROM a JOIN b ON a.k = b.k "
 		"GROUP BY ALL ORDER BY ALL",
 		"~SELECT count(*), sum(v), sum(w) FROM a JOIN b ON a.k = b.k WHERE a.k2 NOT IN (SELECT z.k2 FROM b z LEFT JOIN c ON c.k2 = "
 		"z.k2 AND c.x > 20 WHERE c.x IS NULL)",
@@ -286,7 +286,7 @@ static void full_joins(void **state)
 		"SELECT count(*), sum(v), sum(w) FROM b FULL JOIN a ON a.s = b.s AND a.t = b.t",
 		"~SELECT k2, count(*), sum(v), sum(w) FROM a FULL JOIN b USING (k2) GROUP BY ALL ORDER BY ALL",
 		"SELECT count(*) FROM a FULL JOIN (SELECT * FROM b WHERE w > 100000) e ON a.k = e.k",
-		"SELECT count(*), sum(v), count(e.w) FROM (SELECT * FROM b WHERE w > 100000) e FULL JOIN a ON a.k = e.k WHERE e.k IS NULL",
+		"~SELECT count(*), sum(v), count(e.w) FROM (SELECT * FROM b WHERE w > 100000) e FULL JOIN a ON a.k = e.k WHERE e.k IS NULL",
 		"SELECT a.yes, count(*), sum(v), sum(w) FROM a FULL JOIN b ON a.k = b.k AND a.yes AND b.w > 300 AND a.t < b.t GROUP BY ALL "
 		"ORDER BY ALL",
 		"~SELECT count(*), sum(v), sum(w), min(a.k) FROM a FULL JOIN b ON a.k = b.k WHERE a.v IS NULL OR coalesce(b.w, 5) < a.v",
@@ -412,7 +412,7 @@ static void orders(void **state)
 	     ", a: about"},
 		{"SELECT c.s, count(*), sum(v) FROM a, b, c WHERE a.k = b.k AND b.k2 = c.k2 AND a.k2 = c.k2 GROUP BY c.s ORDER BY c.s",
 	     "lost: "},
-		{"SELECT c.s, count(*), sum(w) FROM a, b, c WHERE a.k = b.k AND b.k = c.k GROUP BY c.s ORDER BY c.s", "lost: "},
+		{"~SELECT c.s, count(*), sum(w) FROM a, b, c WHERE a.k = b.k AND b.k = c.k GROUP BY c.s ORDER BY c.s", "lost: "},
 		{"SELECT count(*), sum(v), sum(w) FROM a JOIN b ON a.k = b.k WHERE EXISTS (SELECT 1 FROM c WHERE c.k2 = b.k2 AND x < 30)",
 	     "order b, c, a: about"},
 	};
@@ -424,8 +424,11 @@ static void orders(void **state)
 	s = shared_session();
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		char explain[512];
-		same_there(s.con, cases[i].sql);
-		snprintf(explain, sizeof explain, "EXPLAIN %s", cases[i].sql);
+		const char *sql = usual(cases[i].sql);
+		if (!sql)
+			continue;
+		same_there(s.con, sql);
+		snprintf(explain, sizeof explain, "EXPLAIN %s", sql);
 		char *plan = rows_of(s.con, explain, NULL);
 		holds(plan, cases[i].plan);
 		holds(plan, "steps priced");

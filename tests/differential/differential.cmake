@@ -42,9 +42,12 @@ if(wanted)
 		target_link_libraries(test_differential_toy PRIVATE rayql_toy Threads::Threads m)
 		rql_add_test(differential.toy COMMAND test_differential_toy --queries 500 --seed 17 --jobs 1 --columns 100
 			LABELS differential TIMEOUT 300)
-		rql_add_test(differential.toy_compute COMMAND test_differential_toy --queries 100 --seed 8 --jobs 1 --sparse --columns 100
+		rql_add_test(differential.toy_compute COMMAND test_differential_toy --queries 50 --seed 8 --jobs 1 --sparse --columns 100
 			--needs compute --setup "SET rayql_device = 'vulkan:0'; SET rayql_unit = 'compute'"
 			LABELS differential vulkan narrow plain slow TIMEOUT 600)
+		rql_add_test(differential.toy_compute_all COMMAND test_differential_toy --queries 200 --seed 9 --jobs 1 --sparse
+			--columns 100 --needs compute --setup "SET rayql_device = 'vulkan:0'; SET rayql_unit = 'compute'"
+			LABELS differential vulkan narrow plain slow long TIMEOUT 900)
 	endif()
 	# The units of a GPU, on whatever is vulkan:0 (lavapipe in CI): software is slow, so the worlds are few. The share of
 	# cubes is lower: what a method of the unit cannot serve is DuckDB's. Scans are no ray tracing.
