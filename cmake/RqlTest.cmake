@@ -85,6 +85,23 @@ function(rql_test_labels out)
 	set(${out} "${labels}" PARENT_SCOPE)
 endfunction()
 
+# A program whose test is `long` in this build is made by the target long_tests, which script/test --all asks for, not by all.
+if(NOT TARGET long_tests)
+	add_custom_target(long_tests)
+endif()
+function(rql_test_program target)
+	rql_test_labels(labels ${ARGN})
+	if("long" IN_LIST labels)
+		set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL TRUE)
+		add_dependencies(long_tests ${target})
+	endif()
+endfunction()
+
+# ... but another test of each run needs it.
+function(rql_test_program_needed target)
+	set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL FALSE)
+endfunction()
+
 # rql_add_test(NAME COMMAND command... [LABELS label...] [TIMEOUT seconds] [PROCESSORS n])
 # add_test with the settings above; nothing when the labels say that this build has no use for it. seconds: the limit of
 # the release build, for a test that needs more than rql_test_least_timeout.
@@ -149,6 +166,7 @@ function(rql_unit_test name)
 		return()
 	endif()
 	add_executable(test_${name} "unit/test_${name}.c")
+	rql_test_program(test_${name} ${arg_LABELS})
 	if(arg_FOLDERS)
 		rql_collect_objects(objects ${arg_FOLDERS})
 		target_sources(test_${name} PRIVATE ${objects})
@@ -170,6 +188,7 @@ function(rql_public_test name)
 		return()
 	endif()
 	add_executable(test_api_${name} "api/test_${name}.c")
+	rql_test_program(test_api_${name} ${arg_LABELS})
 	# Their own code does little but ask: without optimisations it compiles in half of the time.
 	target_compile_options(test_api_${name} PRIVATE -O0)
 	target_link_libraries(test_api_${name} PRIVATE RayQL::rayql PkgConfig::CMOCKA Threads::Threads m)

@@ -3,10 +3,10 @@
 #include <pthread.h>
 #include "scans.h"
 
-/* Of lists that are asked in rounds each round has every second from another one on, every ninth under ASan, and with
+/* Of lists that are asked in rounds each round has every second from another one on, every sixth under ASan, and with
  * RAYQL_TEST_LONG all. */
 #ifdef __SANITIZE_ADDRESS__
-#define FORMS 9u
+#define FORMS 6u
 #else
 #define FORMS (getenv("RAYQL_TEST_LONG") ? 1u : 2u)
 #endif

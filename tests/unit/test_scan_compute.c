@@ -409,7 +409,7 @@ static void test_limbs(void **state)
 {
 	(void)state;
 	memset(limbs_seen, 0, sizeof(limbs_seen));
-	for (uint64_t seed = 1; seed <= (is_long() ? 12 : 5); seed++) {
+	for (uint64_t seed = 1; seed <= (is_long() ? 12 : 8); seed++) {
 		random_state = seed * UINT64_C(0x9e3779b97f4a7c15);
 		struct table t;
 		table_make(&t, 5000);
