@@ -22,6 +22,9 @@ shared uint rows[SLOTS];
 #endif
 shared uint begins[WORDS]; // 16 bits an entry: its rows, then its first one's place
 shared uint fullest;
+// A thread's rows.
+KEY key[HELD];
+uint row[HELD], at[HELD]; // at: entry << 16 | place in it
 
 uint begin_of(uint entry)
 {
@@ -81,7 +84,8 @@ bool is_before(uint at, KEY key, uint row)
 	return items[at] < packUint2x32(uvec2(row, key));
 #else
 	KEY there = keys[at];
-	return there < key || there == key && rows[at] < row;
+	uint other = rows[at]; // read beside it, whether or not it is asked
+	return there < key || there == key && other < row;
 #endif
 }
 
@@ -142,7 +146,7 @@ void sort_bitonic(uint count)
 
 // Rows to their places in their buckets. Ends with a barrier. (To leave rows alone that have theirs took a third longer on an
 // H200.)
-void sort_buckets(in KEY key[HELD], in uint row[HELD], inout uint at[HELD])
+void sort_buckets()
 {
 	[[unroll]] for (uint r = 0u; r < HELD; r++)
 		if (at[r] != NONE)
@@ -162,30 +166,22 @@ void write_directory(uint first_entry, uint count, uint first_row)
 		RQL_U32(args.starts, args.last + 1u) = args.count;
 }
 
-void main()
+void read_rows(uint first, uint count)
 {
-	uint range = uint(rql_group());
-	if (rql_group() >= uint64_t(1u << args.bits))
-		return;
-	uint t = rql_thread(), entries = 1u << args.entries_log2, first_entry = range << args.entries_log2;
-	uint first = RQL_U32(args.starts_in, range), count = min(RQL_U32(args.starts_in, range + 1u) - first, SLOTS);
-	KEY key[HELD];
-	uint row[HELD], at[HELD]; // at: entry << 16 | place in it
-	uint most = 0u;
-	for (uint w = t; w < WORDS; w += THREADS)
-		begins[w] = 0u;
-	if (t == 0u)
-		fullest = 0u;
 	[[unroll]] for (uint r = 0u; r < HELD; r++) {
 		key[r] = KEY(0);
 		row[r] = 0u;
-		if (r * THREADS + t < count)
-			read_row(first + r * THREADS + t, key[r], row[r]);
+		if (r * THREADS + rql_thread() < count)
+			read_row(first + r * THREADS + rql_thread(), key[r], row[r]);
 	}
-	barrier();
+}
+
+void count_rows(uint first_entry, uint count)
+{
+	uint most = 0u;
 	[[unroll]] for (uint r = 0u; r < HELD; r++) {
 		at[r] = NONE;
-		if (r * THREADS + t >= count)
+		if (r * THREADS + rql_thread() >= count)
 			continue;
 		uint entry = entry_of(key[r], first_entry), half_shift = (entry & 1u) * 16u;
 		uint place = atomicAdd(begins[entry >> 1u], 1u << half_shift) >> half_shift & 0xffffu;
@@ -196,6 +192,22 @@ void main()
 	if (subgroupElect())
 		atomicMax(fullest, most);
 	barrier();
+}
+
+void main()
+{
+	uint range = uint(rql_group());
+	if (rql_group() >= uint64_t(1u << args.bits))
+		return;
+	uint t = rql_thread(), entries = 1u << args.entries_log2, first_entry = range << args.entries_log2;
+	uint first = RQL_U32(args.starts_in, range), count = min(RQL_U32(args.starts_in, range + 1u) - first, SLOTS);
+	for (uint w = t; w < WORDS; w += THREADS)
+		begins[w] = 0u;
+	if (t == 0u)
+		fullest = 0u;
+	read_rows(first, count);
+	barrier();
+	count_rows(first_entry, count);
 	place_entries(entries);
 	if (args.starts != 0ul)
 		write_directory(first_entry, entries, first);
@@ -206,7 +218,7 @@ void main()
 	if (fullest >= CROWDED)
 		sort_bitonic(count);
 	else if (fullest > 1u)
-		sort_buckets(key, row, at);
+		sort_buckets();
 	for (uint i = t; i < count; i += THREADS) {
 		KEY own;
 		uint own_row;
