@@ -153,12 +153,39 @@ static struct rql_key_rows nearest(const struct joining *j, struct rql_key_rows 
 	return (struct rql_key_rows){s->rows[at], 1};
 }
 
+/* By keys whose rows lie anywhere: all rows that look up are searched side by side. */
+static void find_with_keys(const struct joining *j, uint32_t n, const struct range_bounds *b, struct rql_key_rows *rows)
+{
+	const struct rql_join_range *range = &j->keys.range;
+	struct rql_key_rows of[RQL_VECTOR_ROWS]; /* of keys with several rows */
+	uint32_t ends[2][RQL_VECTOR_ROWS];
+	for (uint32_t i = 0; i < n; i++)
+		of[i] = rows[i].count > 1 ? rows[i] : (struct rql_key_rows){0, 0};
+	for (unsigned k = 0; k < 2; k++)
+		if (range->bounds[k])
+			rql_sorted_find_each(&j->sorted, n, of, b->places[k], range->open[k] != (k == 1), ends[k]);
+	for (uint32_t i = 0; i < n; i++) {
+		const uint32_t from = range->bounds[0] ? ends[0][i] : of[i].first;
+		const uint32_t to = range->bounds[1] ? ends[1][i] : of[i].first + of[i].count;
+		if (rows[i].count == 1)
+			rows[i] = within(j, rows[i], b, i);
+		else if (rows[i].count)
+			rows[i] = (struct rql_key_rows){to == from + 1 ? j->sorted.rows[from] : from, to > from ? to - from : 0};
+	}
+}
+
 void rql_range_find(const struct joining *j, uint64_t at, uint32_t n, struct rql_key_rows *rows)
 {
 	struct range_bounds b;
 	rql_range_bounds(j, at, n, &b);
 	if (j->sorted.steps)
 		fetch(j, n, &b);
+	if (j->keys.key_count && !j->asof && j->sorted.places) {
+		for (uint32_t i = 0; i < n; i++)
+			rows[i].count = rql_bit(b.live, i) && !rql_key_is_none(&j->words.sides[1], at + i) ? rows[i].count : 0;
+		find_with_keys(j, n, &b, rows);
+		return;
+	}
 	for (uint32_t i = 0; i < n; i++) {
 		struct rql_key_rows of = j->keys.key_count ? rows[i] : j->sorted.all;
 		bool live = rql_bit(b.live, i) && of.count && !rql_key_is_none(&j->words.sides[1], at + i);

@@ -319,3 +319,25 @@ uint32_t rql_sorted_find(const struct rql_sorted *s, struct rql_key_rows of, uin
 	}
 	return first;
 }
+
+void rql_sorted_find_each(const struct rql_sorted *s, uint32_t n, const struct rql_key_rows *of, const uint64_t *places,
+                          bool or_equal, uint32_t *out)
+{
+	uint64_t place[RQL_VECTOR_ROWS];
+	uint32_t left[RQL_VECTOR_ROWS], most = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		const bool beyond = or_equal && places[i] == UINT64_MAX;
+		place[i] = places[i] + or_equal;
+		out[i] = beyond ? of[i].first + of[i].count : of[i].first;
+		left[i] = beyond ? 0 : of[i].count;
+		most = left[i] > most ? left[i] : most;
+	}
+	for (; most > 1; most -= most / 2)
+		for (uint32_t i = 0; i < n; i++) { /* what is among the `left` from out[i] on is not decided */
+			const uint32_t half = left[i] / 2, at = half ? out[i] + half - 1 : 0;
+			out[i] += (s->places[at] < place[i]) & (half > 0) ? half : 0;
+			left[i] -= half;
+		}
+	for (uint32_t i = 0; i < n; i++)
+		out[i] += left[i] && s->places[out[i]] < place[i];
+}

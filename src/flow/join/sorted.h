@@ -29,7 +29,12 @@ rql_status rql_sorted_make(struct rql_running *r, const struct rql_key_side *sid
 /* The first position among the key's whose place is not below the given one; or_equal: neither is it that one. */
 uint32_t rql_sorted_find(const struct rql_sorted *s, struct rql_key_rows of, uint64_t place, bool or_equal);
 
-/* Fetches what the searches for these places begin with. */
+/* The same with keys, of which one has several rows, for n <= RQL_VECTOR_ROWS searches side by side, so that each waits for
+ * memory while the others do. of[i].count 0: none. */
+void rql_sorted_find_each(const struct rql_sorted *s, uint32_t n, const struct rql_key_rows *of, const uint64_t *places,
+                          bool or_equal, uint32_t *out);
+
+/* Which step a place is of: what a search begins with may be fetched before. */
 static inline uint64_t rql_sorted_step(const struct rql_sorted *s, uint64_t place)
 {
 	uint64_t step = place <= s->least ? 0 : (place - s->least) >> s->shift;
