@@ -32,12 +32,6 @@ void rql_axis_triangle(struct rql_axis_point point, float unit, float corner[9])
 	corner[8] = z;
 }
 
-struct rql_axis_point rql_axis_point_of(const float corner[9], float unit)
-{
-	return (struct rql_axis_point){
-		.x = (uint32_t)corner[6], .y = (uint32_t)(corner[7] - 0.5f), .z = (uint32_t)(corner[8] / unit)};
-}
-
 /* high - low + 1, or 0. */
 static float length_of(uint32_t low, uint32_t high, float unit)
 {

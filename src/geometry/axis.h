@@ -29,11 +29,6 @@ struct rql_axis_ray {
 	float extent; /* tmax; tmin is 0. Not above 0: the interval is empty, nothing must be traced */
 };
 
-static inline bool rql_axis_fits(uint64_t value)
-{
-	return value < RQL_AXIS_SIZE;
-}
-
 /* The scale of z: 2^-shift. Builders split the longest side first, and rays that run along it then cross every part, so
  * z must not be longer than x and y (notes/h200.md, "Aspect ratio": 30 times). For `sizes` of the three axes. */
 uint32_t rql_axis_shift(uint32_t size_x, uint32_t size_y, uint32_t size_z);
@@ -42,8 +37,6 @@ float rql_axis_unit(uint32_t shift);
 /* The three corners, x y z each, as acceleration structures take them. The point is strictly inside: a quarter of a
  * unit from the sides and half a unit from the base. Neighbours' triangles meet in corners and edges only. */
 void rql_axis_triangle(struct rql_axis_point point, float unit, float corner[9]);
-/* The point whose triangle has these corners. */
-struct rql_axis_point rql_axis_point_of(const float corner[9], float unit);
 
 /* The rays through z in [low, high], from below and from above; low > high: empty. */
 struct rql_axis_ray rql_axis_ray_up(uint32_t x, uint32_t y, uint32_t low, uint32_t high, float unit);

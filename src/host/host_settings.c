@@ -159,7 +159,7 @@ static bool applies(const struct setting *s)
 	return !s->of || s->of == rql_host_major();
 }
 
-static bool is_known(const char *name)
+bool rql_host_setting_known(const char *name)
 {
 	for (size_t i = 0; i < sizeof meaning / sizeof *meaning; i++)
 		if (applies(&meaning[i]) && is_named(meaning[i].name, name))
@@ -168,11 +168,6 @@ static bool is_known(const char *name)
 		if (is_named(harmless[i], name))
 			return true;
 	return false;
-}
-
-bool rql_host_setting_known(const char *name)
-{
-	return is_known(name);
 }
 
 /* ---- settings that the table does not have ---- */
@@ -221,7 +216,7 @@ static rql_status list_names(struct rql_host_db *db, duckdb_client_context conte
 		char *name = strndup(rql_string_data(&names[i]), names[i].length);
 		if (!name)
 			return rql_error_memory(err, names[i].length, "the name of a setting");
-		if (!is_known(name)) {
+		if (!rql_host_setting_known(name)) {
 			char *value = host_option(context, name);
 			pthread_mutex_lock(&db->registry);
 			if (is_listed(db, name))
@@ -265,7 +260,7 @@ rql_status host_settings_open(struct rql_host_db *db, const struct rql_host_opti
                               struct rql_error *err)
 {
 	for (unsigned i = 0; i < option_count; i++)
-		if (!is_known(options[i].name) && !is_listed(db, options[i].name))
+		if (!rql_host_setting_known(options[i].name) && !is_listed(db, options[i].name))
 			RQL_TRY(add_unknown(db, options[i].name, NULL, err));
 	atomic_store(&db->settings_stamp, 1);
 	return list_unknown(db, err);

@@ -69,10 +69,7 @@ static void check_point(uint32_t x, uint32_t y, uint32_t z, uint32_t shift)
 {
 	float unit = rql_axis_unit(shift), corner[9];
 	rql_axis_triangle((struct rql_axis_point){x, y, z}, unit, corner);
-	struct rql_axis_point back = rql_axis_point_of(corner, unit);
-	assert_int_equal(back.x, x);
-	assert_int_equal(back.y, y);
-	assert_int_equal(back.z, z);
+	assert_true((double)corner[6] == x);
 	assert_true(corner[2] == corner[5] && corner[5] == corner[8]);
 	assert_true((double)corner[2] == ldexp(z, -(int)shift));
 	assert_true((double)corner[0] == x - 0.5 && (double)corner[3] == x + 0.5);
@@ -102,7 +99,7 @@ static void check_interval(uint32_t low, uint32_t high, uint32_t shift)
 	}
 	uint32_t probe[6] = {low, high, low ? low - 1 : 0, high + 1, low / 2 + high / 2, random_value()};
 	for (unsigned i = 0; i < 6; i++) {
-		if (!rql_axis_fits(probe[i]))
+		if (probe[i] >= RQL_AXIS_SIZE)
 			continue;
 		float corner[9];
 		rql_axis_triangle((struct rql_axis_point){5, RQL_AXIS_SIZE - 1, probe[i]}, unit, corner);
@@ -110,19 +107,6 @@ static void check_interval(uint32_t low, uint32_t high, uint32_t shift)
 		assert_int_equal(sees(up, corner[2]), wanted);
 		assert_int_equal(sees(down, corner[2]), wanted);
 	}
-}
-
-static void test_range(void **state)
-{
-	(void)state;
-	assert_true(rql_axis_fits(0));
-	assert_true(rql_axis_fits((1u << 22) - 1));
-	assert_false(rql_axis_fits(1u << 22));
-	assert_false(rql_axis_fits((1u << 23) - 1));
-	assert_false(rql_axis_fits(1u << 23));
-	assert_false(rql_axis_fits((1u << 23) + 1));
-	assert_false(rql_axis_fits(1u << 24));
-	assert_false(rql_axis_fits(UINT64_MAX));
 }
 
 static void test_points(void **state)
@@ -170,7 +154,6 @@ static void test_scale(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_range),
 		cmocka_unit_test(test_points),
 		cmocka_unit_test(test_intervals),
 		cmocka_unit_test(test_scale),
