@@ -194,3 +194,21 @@ void rql_expr_describe(struct rql_strbuf *out, const struct rql_expr *expr)
 {
 	describe(out, expr, false);
 }
+
+char *rql_expr_text(struct rql_arena *arena, const struct rql_expr *expr)
+{
+	struct rql_strbuf text = {0};
+	describe(&text, expr, false);
+	char *out = rql_arena_strdup(arena, rql_strbuf_text(&text));
+	rql_strbuf_free(&text);
+	return out;
+}
+
+rql_status rql_expr_refuse(struct rql_error *err, const char *before, const struct rql_expr *expr, const char *behind)
+{
+	struct rql_strbuf text = {0};
+	describe(&text, expr, false);
+	rql_status status = rql_error_set(err, RQL_ERROR_UNSUPPORTED, "%s%s%s", before, rql_strbuf_text(&text), behind);
+	rql_strbuf_free(&text);
+	return status;
+}

@@ -91,15 +91,6 @@ uint64_t rql_process_ns(void)
 	return read_clock(CLOCK_PROCESS_CPUTIME_ID);
 }
 
-static void relax(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-	__builtin_ia32_pause();
-#elif defined(__aarch64__)
-	__asm__ volatile("yield");
-#endif
-}
-
 /* The CPUs this process may use: an affinity mask (taskset, a container's cpuset) can leave fewer than are online. */
 static unsigned usable_cpus(void)
 {
@@ -154,7 +145,7 @@ static bool wait_for_work(const struct worker *worker)
 		for (int i = 0; i < 64; i++) {
 			if (find_loop(worker, UINT64_MAX, &gate))
 				return true;
-			relax();
+			rql_relax();
 		}
 	} while (pool->spin_ns && !atomic_load_explicit(&pool->stopping, memory_order_relaxed) && rql_now_ns() < until);
 
@@ -230,7 +221,7 @@ static void wait_for_workers(struct rql_pool *pool, struct loop *loop)
 		for (int i = 0; i < 64; i++) {
 			if ((atomic_load(&loop->gate) & JOINED_MASK) == 0)
 				return;
-			relax();
+			rql_relax();
 		}
 	} while (pool->spin_ns && rql_now_ns() < until);
 

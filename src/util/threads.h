@@ -40,4 +40,14 @@ uint64_t rql_now_ns(void);
 uint64_t rql_thread_ns(void);
 uint64_t rql_process_ns(void);
 
+/* Between two looks of a thread that waits awake. */
+static inline void rql_relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
+
 #endif

@@ -139,13 +139,7 @@ static bool name_dimensions(struct rql_definition *def, const struct rql_rel *ro
 				def->dimension_names[root->exprs[i]->index] =
 					rql_arena_strdup(def->arena, rql_host_stmt_column_name(stmt, i));
 	for (uint32_t i = 0; i < n; i++) {
-		if (def->dimension_names[i])
-			continue;
-		struct rql_strbuf text = {0};
-		rql_expr_describe(&text, def->block->groups[i]);
-		def->dimension_names[i] = rql_arena_strdup(def->arena, rql_strbuf_text(&text));
-		rql_strbuf_free(&text);
-		if (!def->dimension_names[i])
+		if (!def->dimension_names[i] && !(def->dimension_names[i] = rql_expr_text(def->arena, def->block->groups[i])))
 			return false;
 	}
 	return true;
@@ -157,11 +151,7 @@ static struct rql_definition_arg *measure_of(struct rql_definition *def, struct 
 		if (rql_expr_equal(def->measures[i].expr, arg))
 			return &def->measures[i];
 	struct rql_definition_arg *m = &def->measures[def->measure_count++];
-	struct rql_strbuf text = {0};
-	rql_expr_describe(&text, arg);
-	*m = (struct rql_definition_arg){
-		.expr = arg, .source = source, .name = rql_arena_strdup(def->arena, rql_strbuf_text(&text))};
-	rql_strbuf_free(&text);
+	*m = (struct rql_definition_arg){.expr = arg, .source = source, .name = rql_expr_text(def->arena, arg)};
 	return m;
 }
 

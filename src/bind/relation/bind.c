@@ -163,12 +163,7 @@ static rql_status boxes_of(struct boxing *b, const struct rql_expr *e, bool nega
 		return boxes_of(b, e->children[0], !negated, out);
 	if (e->kind == RQL_EXPR_AND || e->kind == RQL_EXPR_OR)
 		return boxes_of_parts(b, e, negated, (e->kind == RQL_EXPR_AND) != negated, out);
-	struct rql_strbuf text = {0};
-	rql_expr_describe(&text, e);
-	rql_status status = rql_error_set(b->err, RQL_ERROR_UNSUPPORTED, "%s reads %s", rql_strbuf_text(&text),
-	                                  uses ? "two dimensions at once" : "no dimension");
-	rql_strbuf_free(&text);
-	return status;
+	return rql_expr_refuse(b->err, "", e, uses ? " reads two dimensions at once" : " reads no dimension");
 }
 
 rql_status rql_bind_predicates(const struct rql_plan_context *ctx, struct rql_arena *arena,
@@ -288,14 +283,8 @@ rql_status rql_bind_group(const struct rql_plan_context *ctx, struct rql_arena *
 {
 	uint32_t dimension = 0, uses = rql_expr_refs(e, &dimension);
 	/* A key that the optimiser folded to a constant is an expression of any dimension: one key for all of its codes. */
-	if (uses > 1 || !relation->dimension_count) {
-		struct rql_strbuf text = {0};
-		rql_expr_describe(&text, e);
-		rql_status status = rql_error_set(err, RQL_ERROR_UNSUPPORTED, "group key %s reads %s", rql_strbuf_text(&text),
-		                                  uses ? "two dimensions at once" : "no dimension");
-		rql_strbuf_free(&text);
-		return status;
-	}
+	if (uses > 1 || !relation->dimension_count)
+		return rql_expr_refuse(err, "group key ", e, uses ? " reads two dimensions at once" : " reads no dimension");
 	key->source.index = dimension;
 	return rql_bind_dimension_group(ctx, arena, &relation->dimensions[dimension], e, key, values, err);
 }

@@ -278,11 +278,7 @@ static rql_status run_over_dictionary(const struct rql_plan_context *ctx, const 
 	rql_strbuf_printf(&sql, ") FROM system.main.rayql_batch(%llu)", (unsigned long long)number);
 	rql_status status;
 	if (!ok) {
-		struct rql_strbuf text = {0};
-		rql_expr_describe(&text, e);
-		status = rql_error_set(err, RQL_ERROR_UNSUPPORTED, "%s cannot be evaluated over a dictionary",
-		                       rql_strbuf_text(&text));
-		rql_strbuf_free(&text);
+		status = rql_expr_refuse(err, "", e, " cannot be evaluated over a dictionary");
 	} else {
 		status = rql_host_query(ctx->host, rql_strbuf_sql(&sql), out, err);
 		/* The host's own evaluation may meet other values first, or none: it decides whether this is an error. */
@@ -371,13 +367,7 @@ static rql_status select_by_host(struct selection *s, const struct rql_expr *e, 
 
 static rql_status refuse_entries(struct rql_error *err, const struct rql_expr *e)
 {
-	struct rql_strbuf text = {0};
-	rql_expr_describe(&text, e);
-	rql_status status =
-		rql_error_set(err, RQL_ERROR_UNSUPPORTED, "the host's answer to %s depends on the column's statistics",
-	                  rql_strbuf_text(&text));
-	rql_strbuf_free(&text);
-	return status;
+	return rql_expr_refuse(err, "the host's answer to ", e, " depends on the column's statistics");
 }
 
 static rql_status begin_entries(const struct rql_plan_context *ctx, struct rql_arena *arena,

@@ -31,12 +31,7 @@ static rql_status no(struct rql_error *err, const char *why)
 
 static rql_status not_derivable(struct rql_error *err, const struct rql_expr *e)
 {
-	struct rql_strbuf text = {0};
-	rql_expr_describe(&text, e);
-	rql_status status =
-		rql_error_set(err, RQL_ERROR_UNSUPPORTED, "%s cannot be derived from its aggregates", rql_strbuf_text(&text));
-	rql_strbuf_free(&text);
-	return status;
+	return rql_expr_refuse(err, "", e, " cannot be derived from its aggregates");
 }
 
 static rql_status need(struct rql_agg *aggs, uint32_t *count, enum rql_agg_kind kind, uint32_t measure, uint32_t *out,

@@ -239,13 +239,10 @@ rql_status rql_scan_compile_answers(struct rql_scan_binding *b)
 
 /* ---- aggregates ---- */
 
-static rql_status refuse_agg(struct rql_scan_binding *b, const struct rql_expr *agg, const char *why)
+rql_status rql_scan_refuse_type(struct rql_scan_binding *b, const char *before, const struct rql_expr *e)
 {
-	struct rql_strbuf text = {0};
-	rql_expr_describe(&text, agg);
-	rql_status status = rql_error_set(b->err, RQL_ERROR_UNSUPPORTED, "%s %s", rql_strbuf_text(&text), why);
-	rql_strbuf_free(&text);
-	return status;
+	const char *why = rql_arena_printf(b->arena, " has the type %s, which RayQL does not hold", rql_type_id_name(e->type.id));
+	return why ? rql_expr_refuse(b->err, before, e, why) : rql_error_memory(b->err, 0, "a plan");
 }
 
 static bool same_source(const struct rql_source *x, const struct rql_source *y)
@@ -381,9 +378,9 @@ static rql_status sum_slot(struct rql_scan_binding *b, const struct rql_expr *ag
 	struct rql_source source;
 	bool average = !strcmp(agg->name, "avg");
 	if (!is_exact(arg->type) && (arg->type.id != RQL_TYPE_DOUBLE || agg->type.id != RQL_TYPE_DOUBLE))
-		return refuse_agg(b, agg, "is a sum of values that are no numbers");
+		return rql_expr_refuse(b->err, "", agg, " is a sum of values that are no numbers");
 	if (average && agg->type.id != RQL_TYPE_DOUBLE)
-		return refuse_agg(b, agg, "is an average of values that are no numbers");
+		return rql_expr_refuse(b->err, "", agg, " is an average of values that are no numbers");
 	slot->kind = average ? RQL_SLOT_AVG : RQL_SLOT_SUM;
 	slot->scale = arg->type.id == RQL_TYPE_DECIMAL ? arg->type.scale : 0;
 	slot->narrow = rql_type_bytes(arg->type) == 2;
@@ -414,10 +411,10 @@ static rql_status extreme_slot(struct rql_scan_binding *b, const struct rql_expr
 {
 	struct rql_source source;
 	if (!rql_type_equal(agg->type, agg->children[0]->type))
-		return refuse_agg(b, agg, "has another type than its argument");
+		return rql_expr_refuse(b->err, "", agg, " has another type than its argument");
 	const struct rql_expr *halves[2];
 	if (rql_scan_halve(b, agg->children[0], halves))
-		return refuse_agg(b, agg, "is an extreme of sums that may take more than 64 bits");
+		return rql_expr_refuse(b->err, "", agg, " is an extreme of sums that may take more than 64 bits");
 	slot->kind = RQL_SLOT_VALUE;
 	slot->terms = RQL_NEW_ARRAY(b->arena, struct rql_slot_term, 1);
 	if (!slot->terms)
@@ -486,11 +483,11 @@ static rql_status bind_agg(struct rql_scan_binding *b, const struct rql_expr *ag
 	bool extreme = !strcmp(agg->name, "min") || !strcmp(agg->name, "max"), count = !strcmp(agg->name, "count");
 	*slot = (struct rql_slot){.type = agg->type, .null_key = RQL_NONE};
 	if (agg->order_count)
-		return refuse_agg(b, agg, "has an ORDER BY clause");
+		return rql_expr_refuse(b->err, "", agg, " has an ORDER BY clause");
 	if (count && agg->distinct && agg->child_count == 1)
 		return distinct_slot(b, agg, slot);
 	if (agg->distinct && !extreme)
-		return refuse_agg(b, agg, "is DISTINCT");
+		return rql_expr_refuse(b->err, "", agg, " is DISTINCT");
 	if (agg->filter) {
 		const struct rql_expr *over = rql_scan_over_halves(b, agg->filter);
 		const struct rql_expr *condition = over ? rql_scan_as_value(b, over) : NULL;
@@ -519,7 +516,7 @@ static rql_status bind_agg(struct rql_scan_binding *b, const struct rql_expr *ag
 		return sum_slot(b, agg, filter, slot);
 	if (agg->child_count == 3 && !strcmp(agg->name, "avg"))
 		return average_slot(b, agg, slot);
-	return refuse_agg(b, agg, "is not among COUNT, SUM, AVG, MIN and MAX");
+	return rql_expr_refuse(b->err, "", agg, " is not among COUNT, SUM, AVG, MIN and MAX");
 }
 
 /* The hidden key of the DISTINCT aggregates: all of them must be of the same argument. */

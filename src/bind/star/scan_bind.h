@@ -73,6 +73,7 @@ void rql_scan_true_ranges(struct rql_arena *arena, const struct rql_expr *e, uin
 void rql_scan_note_part(struct rql_scan_binding *b, const struct rql_expr *e, uint32_t column);
 rql_status rql_scan_finish_tuples(struct rql_scan_binding *b) RQL_MUST_CHECK;
 rql_status rql_scan_join_tuples(struct rql_scan_binding *b, const struct rql_lookup *lookups) RQL_MUST_CHECK;
+rql_status rql_scan_refuse_type(struct rql_scan_binding *b, const char *before, const struct rql_expr *e);
 /* e with its only COLUMN as REF 0, for codes.h. NULL: out of memory. */
 struct rql_expr *rql_scan_over_ref(struct rql_arena *arena, const struct rql_expr *e);
 /* e as a program must be given it: a bare column as its values, not its codes. NULL: out of memory. */

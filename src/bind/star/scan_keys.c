@@ -10,21 +10,6 @@
 #define MAX_KEYS (UINT32_MAX - 2)
 #define SORTED_KEYS 65536u /* so many values of a dimension are sorted, so that groups come out in their order */
 
-static rql_status refuse_key(struct rql_scan_binding *b, const struct rql_expr *e, const char *why)
-{
-	struct rql_strbuf text = {0};
-	rql_expr_describe(&text, e);
-	rql_status status = rql_error_set(b->err, RQL_ERROR_UNSUPPORTED, "group key %s %s", rql_strbuf_text(&text), why);
-	rql_strbuf_free(&text);
-	return status;
-}
-
-static rql_status refuse_type(struct rql_scan_binding *b, const struct rql_expr *e)
-{
-	const char *why = rql_arena_printf(b->arena, "has the type %s, which RayQL does not hold", rql_type_id_name(e->type.id));
-	return why ? refuse_key(b, e, why) : rql_error_memory(b->err, 0, "a plan");
-}
-
 static struct rql_group_key *add_key(struct rql_scan_binding *b, struct rql_slot *slot)
 {
 	slot->kind = RQL_SLOT_KEY;
@@ -108,7 +93,7 @@ static rql_status range_key(struct rql_scan_binding *b, const struct rql_expr *e
 {
 	rql_uint128 span = (rql_uint128)greatest - (rql_uint128)least + 1 + nullable;
 	if (least < INT64_MIN || greatest > INT64_MAX || span >= UINT64_MAX)
-		return refuse_key(b, e, "has values in a range of 2^64");
+		return rql_expr_refuse(b->err, "group key ", e, " has values in a range of 2^64");
 	key->least = (int64_t)least;
 	count_codes((uint64_t)span, nullable, key, slot);
 	return RQL_OK;
@@ -198,7 +183,7 @@ static rql_status shifted_key(struct rql_scan_binding *b, const struct rql_expr 
 	const struct rql_group_key *key = &b->groups[k];
 	rql_int128 least = key->least + offset;
 	if (least < INT64_MIN || stored->greatest + offset > INT64_MAX)
-		return refuse_key(b, e, "has values of more than 64 bits");
+		return rql_expr_refuse(b->err, "group key ", e, " has values of more than 64 bits");
 	slot->kind = RQL_SLOT_KEY;
 	slot->key = k;
 	slot->least = (int64_t)least;
@@ -213,7 +198,7 @@ static rql_status constant_key(struct rql_scan_binding *b, const struct rql_expr
 	struct rql_column *value = RQL_NEW(b->arena, struct rql_column);
 	unsigned bytes = rql_type_bytes(e->type);
 	if (!bytes || e->type.id == RQL_TYPE_INTERVAL)
-		return refuse_type(b, e);
+		return rql_scan_refuse_type(b, "group key ", e);
 	if (!zero || !value)
 		return rql_error_memory(b->err, 0, "a plan");
 	zero->value = (struct rql_value){.type = zero->type};
@@ -242,9 +227,9 @@ static rql_status texts_key(struct rql_scan_binding *b, const struct rql_expr *e
 	b->err = err;
 	if (status == RQL_ERROR_UNSUPPORTED || (status == RQL_OK && texts.count > MAX_KEYS - 1)) {
 		const char *which = status == RQL_OK ? "too many texts" : rql_error_message(&why);
-		const char *reason = rql_arena_printf(b->arena, "is one of %s", which);
+		const char *reason = rql_arena_printf(b->arena, " is one of %s", which);
 		rql_error_clear(&why);
-		return reason ? refuse_key(b, e, reason) : rql_error_memory(b->err, 0, "a plan");
+		return reason ? rql_expr_refuse(b->err, "group key ", e, reason) : rql_error_memory(b->err, 0, "a plan");
 	}
 	if (status != RQL_OK) {
 		rql_error_move(err, &why);
@@ -263,7 +248,7 @@ static rql_status program_key(struct rql_scan_binding *b, const struct rql_expr 
 		return texts_key(b, e, slot);
 	const bool real = rql_type_is_real(e->type);
 	if (!real && (!rql_type_is_integral(e->type) || e->type.id == RQL_TYPE_UHUGEINT || e->type.id == RQL_TYPE_ENUM))
-		return refuse_key(b, e, "is no integer and no expression of one coded column");
+		return rql_expr_refuse(b->err, "group key ", e, " is no integer and no expression of one coded column");
 	struct rql_group_key *key = add_key(b, slot);
 	key->real = real;
 	return rql_scan_add_answer(b, e, &key->source);
@@ -481,7 +466,7 @@ static rql_status subtree_key(struct rql_scan_binding *b, struct rql_expr *const
 			continue;
 		const uint32_t output = RQL_STAR_REF_OUTPUT(exprs[i]->index);
 		if (may_have_twins(&p.dim->values[output], p.dim->payload_count))
-			return refuse_key(b, b->star->subtrees[subtree].outputs.items[output], "has a 0 or a NaN, which may have a sign");
+			return rql_expr_refuse(b->err, "group key ", b->star->subtrees[subtree].outputs.items[output], " has a 0 or a NaN, which may have a sign");
 		for (uint32_t k = 0; k < p.count; k++)
 			again |= p.outputs[k] == RQL_STAR_REF_OUTPUT(exprs[i]->index);
 		if (!again)

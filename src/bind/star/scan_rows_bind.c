@@ -14,21 +14,6 @@ struct binding {
 	uint32_t order_count;
 };
 
-static rql_status refuse(struct rql_scan_binding *b, const struct rql_expr *e, const char *why)
-{
-	struct rql_strbuf text = {0};
-	rql_expr_describe(&text, e);
-	rql_status status = rql_error_set(b->err, RQL_ERROR_UNSUPPORTED, "%s %s", rql_strbuf_text(&text), why);
-	rql_strbuf_free(&text);
-	return status;
-}
-
-static rql_status refuse_type(struct rql_scan_binding *b, const struct rql_expr *e)
-{
-	const char *why = rql_arena_printf(b->arena, "has the type %s, which RayQL does not hold", rql_type_id_name(e->type.id));
-	return why ? refuse(b, e, why) : rql_error_memory(b->err, 0, "a plan");
-}
-
 /* Types whose values a program computes. */
 static bool is_computed(struct rql_type type)
 {
@@ -45,7 +30,7 @@ static rql_status constant_output(struct rql_scan_binding *b, const struct rql_e
 	struct rql_column *value = RQL_NEW(b->arena, struct rql_column);
 	unsigned bytes = rql_type_bytes(e->type);
 	if (!bytes || e->type.id == RQL_TYPE_INTERVAL)
-		return refuse_type(b, e);
+		return rql_scan_refuse_type(b, "", e);
 	if (!zero || !value)
 		return rql_error_memory(b->err, 0, "a plan");
 	*value = (struct rql_column){
@@ -120,7 +105,7 @@ static rql_status bind_output(struct rql_scan_binding *b, const struct rql_expr 
 		if (out->source.index == RQL_NONE) /* the type says that both halves are meant */
 			out->source.index = rql_scan_find_halves(b->snapshot, b->column_ids, e);
 		if (out->source.index == RQL_NONE)
-			return refuse(b, e, "is not in the structure");
+			return rql_expr_refuse(b->err, "", e, " is not in the structure");
 		return RQL_OK;
 	}
 	if (e->kind == RQL_EXPR_REF) {
@@ -137,7 +122,7 @@ static rql_status bind_output(struct rql_scan_binding *b, const struct rql_expr 
 		RQL_TRY(evaluated_output(b, e, out, &done));
 		if (!done && rql_scan_has_texts(e))
 			RQL_TRY(texts_output(b, e, out, &done));
-		return done ? RQL_OK : refuse(b, e, "is no number and no expression of one coded column");
+		return done ? RQL_OK : rql_expr_refuse(b->err, "", e, " is no number and no expression of one coded column");
 	}
 	return rql_scan_add_answer(b, e, &out->source);
 }
@@ -194,10 +179,10 @@ static rql_status bind_order(struct binding *s, const struct rql_expr *e, const 
 	}
 	if (e->kind == RQL_EXPR_COLUMN) {
 		out->source.index = rql_scan_find_column(b->snapshot, b->column_ids, e);
-		return out->source.index == RQL_NONE ? refuse(b, e, "is not in the structure") : RQL_OK;
+		return out->source.index == RQL_NONE ? rql_expr_refuse(b->err, "", e, " is not in the structure") : RQL_OK;
 	}
 	if (!is_computed(e->type))
-		return refuse(b, e, "orders rows and is no number");
+		return rql_expr_refuse(b->err, "", e, " orders rows and is no number");
 	return rql_scan_add_answer(b, e, &out->source);
 }
 

@@ -12,15 +12,6 @@
 #define SLICE_NS 2000000         /* between two looks at the cancel flag */
 #define LONG_SLICE_NS 1000000000 /* where nobody can cancel */
 
-static void relax(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-	__builtin_ia32_pause();
-#elif defined(__aarch64__)
-	__asm__ volatile("yield");
-#endif
-}
-
 /* Raises gpu->finished to where the device is. A lost device reports an error, or the greatest value there is. */
 static VkResult look(struct rql_vk_gpu *gpu)
 {
@@ -153,7 +144,7 @@ static VkResult poll_briefly(struct rql_vk_gpu *gpu, uint64_t ticket, struct rql
 	uint64_t start = 0;
 	for (unsigned i = 0; result == VK_SUCCESS && !is_finished(gpu, ticket) && !is_cancelled(progress); i++) {
 		for (unsigned k = 0; k < 8; k++)
-			relax();
+			rql_relax();
 		uint64_t now = rql_now_ns();
 		if (i == 0)
 			start = now;

@@ -256,5 +256,8 @@ struct rql_expr *rql_expr_rewrite(struct rql_arena *arena, const struct rql_expr
 struct rql_expr *rql_expr_lowered(struct rql_arena *arena, const struct rql_expr *expr, uint32_t by);
 /* A short human-readable form for EXPLAIN and reasons ("year(d) = 1993"). */
 void rql_expr_describe(struct rql_strbuf *out, const struct rql_expr *expr);
+char *rql_expr_text(struct rql_arena *arena, const struct rql_expr *expr); /* NULL: out of memory */
+/* UNSUPPORTED, with that form between the two. */
+rql_status rql_expr_refuse(struct rql_error *err, const char *before, const struct rql_expr *expr, const char *behind);
 
 #endif
