@@ -1,6 +1,6 @@
 # The differential test against the host (differential/diff.h). On the CPU script/test asks for 1,700 queries in the release
 # build: 800 as `some`, which --quick runs, too, 400 at lower SIMD levels and 500 with the methods of tests. ASan asks for
-# 400. script/test --all has 18,000 of other seeds beside them, and 400 for a GPU (`long`): more of what the others ask.
+# 600. script/test --all has 18,000 of other seeds beside them, and 400 for a GPU (`long`): more of what the others ask.
 # A job asks each of its worlds to the end, some 200 queries: two jobs of 250 ask 800.
 rql_test_wanted(wanted)
 if(wanted)
@@ -19,7 +19,7 @@ if(wanted)
 	add_executable(test_differential ${rql_differential})
 	target_link_libraries(test_differential PRIVATE RayQL::rayql Threads::Threads m)
 	if(RAYQL_SANITIZE)
-		rql_add_test(differential.any COMMAND test_differential --queries 400 --seed 11 --jobs 1 --share 85
+		rql_add_test(differential.any COMMAND test_differential --queries 600 --seed 11 --jobs 1 --share 85
 			LABELS differential slow TIMEOUT 600)
 	else()
 		rql_add_test(differential.any COMMAND test_differential --queries 2000 --seed 1 --jobs 1
