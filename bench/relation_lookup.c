@@ -176,19 +176,27 @@ static double map_bytes(const struct lookup_case *one)
 	return (double)map->count * bytes + 4.0 * (double)rql_lookup_starts(map);
 }
 
-/* lookup.h has the reckoning. */
+/* A partition in one or two passes: keys counted once, keys and rows read and written, but for the first pass's rows. */
+static double partition_moves(double k, double passes)
+{
+	return k + passes * (2 * k + 8) - 4;
+}
+
+/* lookup_map.h has the reckoning. A sorted map whose ranges are crowded moves more. */
 static double build_moves(const struct lookup_case *one)
 {
 	const struct rql_lookup_map *map = &one->build.map;
 	double k = key_bytes(one), n = (double)map->count, sums = map->sums.buffer ? 24 + k : 0;
 	if (map->form == RQL_LOOKUP_BTREE)
-		return n * (k * (3 * k + 8) + sums) + 64.0 * (double)rql_lookup_tree_lines(map) * 2;
+		return n * (partition_moves(k, 2) + 2 * k + 8 + sums) + 64.0 * (double)rql_lookup_tree_lines(map) * 2;
 	if (map->form == RQL_LOOKUP_KARY)
 		return n * (k * (3 * k + 8) + 2 * k + 8);
-	if (map->form == RQL_LOOKUP_SORTED)
+	if (one->form->plain) /* nothing tells how its keys are spread: a radix sort */
 		return n * (k * (3 * k + 8) + k + sums) + 4.0 * (double)rql_lookup_starts(map);
+	if (map->form == RQL_LOOKUP_SORTED)
+		return n * (partition_moves(k, 2) + 2 * k + 8 + sums) + 4.0 * (double)rql_lookup_starts(map);
 	double passes = map->form == RQL_LOOKUP_HASHED && map->part_bits > RQL_PARTITION_PASS_BITS ? 2 : 1;
-	return n * (passes * (3 * k + 8) - 4 + k + 4) + map_bytes(one) * (map->form == RQL_LOOKUP_DIRECT ? 3 : 1);
+	return n * (partition_moves(k, passes) + k + 4) + map_bytes(one) * (map->form == RQL_LOOKUP_DIRECT ? 3 : 1);
 }
 
 /* Sectors that a search of keys that come once reads, but for one, whose place the directory's has elsewhere. Of

@@ -121,8 +121,8 @@ struct rql_sort {
 	/* The input may be the output (that costs a copy when the number of digits is odd). values_in left out with
 	 * value_bits: 0, 1, 2, ..., so that values_out becomes the permutation. */
 	struct rql_span keys_in, values_in, keys_out, values_out;
-	struct rql_span temp;
 	/* values_out left out, keys and values of 32 bits: keys_out gets pairs of 8 bytes, a key and its value. Not in place. */
+	struct rql_span temp;
 	/* uint32_t[3] of an indirect dispatch on the device: rql_sort_groups workgroups, or none: nothing is sorted then, and
 	 * `temp` alone is written. Not in place. May be left out. */
 	struct rql_span groups;

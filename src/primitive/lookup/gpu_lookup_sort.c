@@ -2,8 +2,8 @@
  * ranges until the rows of one fit shared memory, and a workgroup sorts each: the entries of the map's directory are its
  * buckets, so the directory is there as well. Bounds are a hint: what keys are crowded into one range, or are many
  * times the same, is seen on the device, and a radix sort of all takes the work then.
- * Floor over n keys of k bytes: n * (2 * k + 3 * 2 * (k + 4)) bytes and the directory's; the radix sort moves more for each 8
- * bits of k. */
+ * Floor over n keys of k bytes: n * (7 * k + 20) bytes for two passes, and the directory's. The radix sort moves 3 * k + 8 for
+ * each 8 bits of k. */
 #include "primitive/lookup/lookup_internal.h"
 
 #include "shaders/primitive/lookup_directory_32.comp.h"
@@ -15,7 +15,7 @@
 #define RANGED_ROWS (UINT64_C(1) << 14) /* from so many on there are partitions enough */
 #define ROWS_MOST 4096u                 /* of a partition, on average */
 #define ROWS_LEAST 512u
-#define SLOTS_OF(rows) ((rows) + (rows) / 8 + 64) /* sizes vary with the square root: room for eight deviations */
+#define SLOTS_OF(rows) ((rows) + (rows) / 8 + 64) /* sizes vary with the square root: room for six deviations and more */
 #define CHOOSE_THREADS 1024u
 
 static const struct rql_kernel directory_kernels[2] = {RQL_LOOKUP_KERNEL(lookup_directory_32, rql_lookup_args),
