@@ -35,6 +35,12 @@
 #define RQL_VECTOR_ROWS 1024u
 #define RQL_VECTOR_WORDS (RQL_VECTOR_ROWS / 64)
 
+/* Of rows [at, end) those of the next vector. */
+static inline uint32_t rql_vector_part(uint64_t at, uint64_t end)
+{
+	return end - at < RQL_VECTOR_ROWS ? (uint32_t)(end - at) : RQL_VECTOR_ROWS;
+}
+
 /* name, bytes of a value */
 #define RQL_LANE_KINDS(X)                                                                                              \
 	X(BOOL, 0) /* one bit a row, row r is bit r % 64 of uint64_t r / 64: as all masks */                               \

@@ -283,7 +283,7 @@ static rql_status store_rows(void *state, uint64_t first, uint64_t rows, unsigne
 	uint32_t numbers[RQL_VECTOR_ROWS];
 	(void)worker, (void)err;
 	for (uint64_t i = 0; i < rows; i += RQL_VECTOR_ROWS) {
-		uint32_t n = rows - i < RQL_VECTOR_ROWS ? (uint32_t)(rows - i) : RQL_VECTOR_ROWS;
+		uint32_t n = rql_vector_part(i, rows);
 		for (uint32_t k = 0; k < n; k++)
 			numbers[k] = (uint32_t)(first + i + k);
 		rql_vector_store(s->vector, numbers, n, s->column, first + i);

@@ -15,7 +15,7 @@ static rql_status append_morsel(void *state, uint64_t first, uint64_t rows, unsi
 	uint32_t room[RQL_VECTOR_ROWS];
 	(void)worker, (void)err;
 	for (uint64_t i = first; i < first + rows; i += RQL_VECTOR_ROWS) {
-		uint32_t n = first + rows - i < RQL_VECTOR_ROWS ? (uint32_t)(first + rows - i) : RQL_VECTOR_ROWS;
+		uint32_t n = rql_vector_part(i, first + rows);
 		const uint32_t *numbers = rql_rowset_rows(a->set, i, n, room);
 		for (uint32_t c = 0; c < a->set->vector_count; c++)
 			rql_vector_store(&a->set->vectors[c], numbers, n, a->columns[c], a->first + i);

@@ -17,7 +17,7 @@ static rql_status filter_morsel(void *state, uint64_t first, uint64_t rows, unsi
 	uint32_t *kept = f->kept + first, room[RQL_VECTOR_ROWS];
 	uint64_t count = 0;
 	for (uint64_t i = 0; i < rows; i += RQL_VECTOR_ROWS) {
-		uint32_t n = rows - i < RQL_VECTOR_ROWS ? (uint32_t)(rows - i) : RQL_VECTOR_ROWS, left;
+		uint32_t n = rql_vector_part(i, rows), left;
 		uint64_t live[RQL_VECTOR_WORDS] = {0};
 		rql_bits_fill(live, n);
 		const uint32_t *numbers = rql_rowset_rows(f->set, first + i, n, room);
@@ -199,7 +199,7 @@ static rql_status give_morsel(void *state, uint64_t first, uint64_t rows, unsign
 	uint32_t room[RQL_VECTOR_ROWS];
 	(void)worker, (void)err;
 	for (uint64_t i = 0; i < rows; i += RQL_VECTOR_ROWS) {
-		uint32_t n = rows - i < RQL_VECTOR_ROWS ? (uint32_t)(rows - i) : RQL_VECTOR_ROWS;
+		uint32_t n = rql_vector_part(i, rows);
 		const uint32_t *numbers = rql_rowset_rows(g->set, first + i, n, room);
 		for (uint32_t c = 0; c < g->set->vector_count; c++)
 			rql_vector_store(&g->set->vectors[c], numbers, n, &g->batch->columns[c], first + i);

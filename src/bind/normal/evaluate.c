@@ -129,7 +129,7 @@ bool rql_evaluate_column(struct rql_arena *arena, const struct rql_expr *e, cons
 		memset(column.validity, 0xff, (rows / 64 + 1) * sizeof *column.validity);
 	for (uint64_t first = 0; first < rows && done; first += RQL_VECTOR_ROWS) {
 		uint64_t left = rows - first;
-		done = run_vector(state, program, values, first, left < RQL_VECTOR_ROWS ? (uint32_t)left : RQL_VECTOR_ROWS, &column);
+		done = run_vector(state, program, values, first, rql_vector_part(0, left), &column);
 	}
 	rql_program_state_free(state);
 	if (done)

@@ -196,7 +196,7 @@ static rql_status add_rows(const struct aggregating *g, const struct aggregate *
 	uint32_t numbers[RQL_VECTOR_ROWS], groups[RQL_VECTOR_ROWS] = {0};
 	b.one = !of && (!g || !g->groups.group);
 	for (uint64_t at = 0; at < rows; at += RQL_VECTOR_ROWS) {
-		b.n = rows - at < RQL_VECTOR_ROWS ? (uint32_t)(rows - at) : RQL_VECTOR_ROWS;
+		b.n = rql_vector_part(at, rows);
 		for (uint32_t i = 0; i < b.n && !list; i++)
 			numbers[i] = (uint32_t)(first + at + i);
 		b.rows = list ? list + at : numbers;

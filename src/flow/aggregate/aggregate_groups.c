@@ -63,7 +63,7 @@ static rql_status measure_morsel(void *state, uint64_t first, uint64_t rows, uns
 	uint64_t valid[RQL_VECTOR_WORDS];
 	(void)err;
 	for (uint64_t at = 0; at < rows; at += RQL_VECTOR_ROWS) {
-		const uint32_t n = rows - at < RQL_VECTOR_ROWS ? (uint32_t)(rows - at) : RQL_VECTOR_ROWS;
+		const uint32_t n = rql_vector_part(at, rows);
 		load_lanes(m->v, first + at, n, data, valid, &lanes);
 		const int64_t *values = lanes.data;
 		for (uint32_t i = 0; i < n; i++) {
@@ -125,7 +125,7 @@ static rql_status fill_morsel(void *state, uint64_t first, uint64_t rows, unsign
 	(void)worker, (void)err;
 	for (uint64_t at = first; at < first + rows; at += RQL_VECTOR_ROWS) {
 		const uint64_t left = first + rows - at;
-		const uint32_t n = left < RQL_VECTOR_ROWS ? (uint32_t)left : RQL_VECTOR_ROWS;
+		const uint32_t n = rql_vector_part(0, left);
 		load_lanes(f->v, f->first + at, n, data, valid, &lanes);
 		const int64_t *values = lanes.data;
 		for (uint32_t i = 0; i < n; i++) {

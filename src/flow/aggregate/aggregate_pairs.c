@@ -194,7 +194,7 @@ static rql_status add_morsel(void *state, uint64_t first, uint64_t rows, unsigne
 	const struct pairing *p = state;
 	uint32_t numbers[RQL_VECTOR_ROWS], groups[RQL_VECTOR_ROWS];
 	for (uint64_t at = first; at < first + rows; at += RQL_VECTOR_ROWS) {
-		const uint32_t n = first + rows - at < RQL_VECTOR_ROWS ? (uint32_t)(first + rows - at) : RQL_VECTOR_ROWS;
+		const uint32_t n = rql_vector_part(at, first + rows);
 		const uint32_t *of = groups_of(p, at, n, groups);
 		for (uint32_t i = 0; i < n; i++)
 			numbers[i] = (uint32_t)(at + i);

@@ -200,7 +200,7 @@ static rql_status multiply(void *state, uint64_t first, uint64_t rows, unsigned 
 	struct rql_lanes lanes;
 	(void)worker, (void)err;
 	for (uint64_t at = first; at < first + rows; at += RQL_VECTOR_ROWS) {
-		const uint32_t n = first + rows - at < RQL_VECTOR_ROWS ? (uint32_t)(first + rows - at) : RQL_VECTOR_ROWS;
+		const uint32_t n = rql_vector_part(at, first + rows);
 		const int64_t *pairs = m->g->pairs + at;
 		for (uint32_t i = 0; i < n; i++)
 			numbers[i] = (uint32_t)(at + i);
@@ -225,7 +225,7 @@ static rql_status count_valid(void *state, uint64_t first, uint64_t rows, unsign
 	uint64_t valid[RQL_VECTOR_WORDS];
 	(void)worker, (void)err;
 	for (uint64_t at = first; at < first + rows; at += RQL_VECTOR_ROWS) {
-		const uint32_t n = first + rows - at < RQL_VECTOR_ROWS ? (uint32_t)(first + rows - at) : RQL_VECTOR_ROWS;
+		const uint32_t n = rql_vector_part(at, first + rows);
 		for (uint32_t i = 0; i < n; i++)
 			numbers[i] = (uint32_t)(at + i);
 		rql_vector_valid(m->v, numbers, n, valid);

@@ -61,7 +61,7 @@ static void load(const struct rql_range_values *values, const uint32_t *rows, ui
 
 static uint32_t load_rows(const struct summing *s, uint64_t at, uint64_t end, uint32_t *rows, int64_t *out)
 {
-	const uint32_t n = end - at < RQL_VECTOR_ROWS ? (uint32_t)(end - at) : RQL_VECTOR_ROWS;
+	const uint32_t n = rql_vector_part(at, end);
 	for (uint32_t i = 0; i < n; i++)
 		rows[i] = (uint32_t)(at + i);
 	load(s->values, rows, n, out);
@@ -79,7 +79,7 @@ static rql_status add_points(void *state, uint64_t first, uint64_t count, unsign
 	rql_int128 wide = 0;
 	(void)worker, (void)err;
 	for (uint64_t at = first; at < first + count; at += RQL_VECTOR_ROWS) {
-		const uint32_t n = first + count - at < RQL_VECTOR_ROWS ? (uint32_t)(first + count - at) : RQL_VECTOR_ROWS;
+		const uint32_t n = rql_vector_part(at, first + count);
 		const uint32_t *of = s->j->sorted.rows + at;
 		for (uint32_t i = 0; i < n; i++)
 			rows[i] = of[i] < points ? of[i] : 0; /* of nobody: no difference begins or ends beside it */
@@ -116,7 +116,7 @@ static rql_status subtract(void *state, uint64_t first, uint64_t count, unsigned
 	int64_t value[RQL_VECTOR_ROWS];
 	(void)worker, (void)err;
 	for (uint64_t at = first; at < first + count; at += RQL_VECTOR_ROWS) {
-		const uint32_t n = first + count - at < RQL_VECTOR_ROWS ? (uint32_t)(first + count - at) : RQL_VECTOR_ROWS;
+		const uint32_t n = rql_vector_part(at, first + count);
 		const struct rql_key_rows *of = s->rows + at;
 		uint32_t alone = 0;
 		for (uint32_t i = 0; i < n; i++)
@@ -271,7 +271,7 @@ static rql_status find_morsel(void *state, uint64_t first, uint64_t count, unsig
 	struct range_bounds b;
 	(void)worker;
 	for (uint64_t at = first; at < first + count; at += RQL_VECTOR_ROWS) {
-		const uint32_t n = first + count - at < RQL_VECTOR_ROWS ? (uint32_t)(first + count - at) : RQL_VECTOR_ROWS;
+		const uint32_t n = rql_vector_part(at, first + count);
 		rql_range_bounds(s->j, at, n, &b);
 		for (uint32_t i = 0; i < n; i++) {
 			uint64_t least, greatest;

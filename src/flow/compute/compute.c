@@ -327,7 +327,7 @@ static rql_status compute_morsel(void *state, uint64_t first, uint64_t rows, uns
 	if (!c->e->parts[0].program)
 		return compute_by_rows(c, first, rows, err);
 	for (uint64_t i = 0; i < rows; i += RQL_VECTOR_ROWS) {
-		uint32_t n = rows - i < RQL_VECTOR_ROWS ? (uint32_t)(rows - i) : RQL_VECTOR_ROWS;
+		uint32_t n = rql_vector_part(i, rows);
 		RQL_TRY(compute_vector(c, first + i, n, worker, err));
 	}
 	return RQL_OK;

@@ -50,7 +50,7 @@ static rql_status gather_morsel(void *state, uint64_t first, uint64_t rows, unsi
 	(void)worker;
 	(void)err;
 	for (uint64_t i = 0; i < rows; i += RQL_VECTOR_ROWS) {
-		uint32_t room[RQL_VECTOR_ROWS], n = rows - i < RQL_VECTOR_ROWS ? (uint32_t)(rows - i) : RQL_VECTOR_ROWS;
+		uint32_t room[RQL_VECTOR_ROWS], n = rql_vector_part(i, rows);
 		rql_vector_store(g->vector, rql_rowset_rows(g->set, first + i, n, room), n, g->strings, first + i);
 	}
 	for (uint64_t i = first; i < first + rows && g->strings->validity; i++)

@@ -313,7 +313,7 @@ static rql_status join_morsel(void *state, uint64_t first, uint64_t rows, unsign
 	memset(room->hit, 0, rows * sizeof *room->hit);
 	room->count = 0;
 	for (uint64_t i = 0; i < rows; i += RQL_VECTOR_ROWS) {
-		uint32_t n = rows - i < RQL_VECTOR_ROWS ? (uint32_t)(rows - i) : RQL_VECTOR_ROWS;
+		uint32_t n = rql_vector_part(i, rows);
 		RQL_TRY(look_up(j, p, room, first, first + i, n, worker, err));
 	}
 	if (j->rest)

@@ -82,7 +82,7 @@ static bool nulls_find(const struct joining *j)
 	if (!j->asof || !j->keys.key_count || rql_plan_dialect_of(rql_host_library_version()) == RQL_PLAN_2)
 		return false;
 	for (uint64_t at = 0; at < side->set->rows; at += RQL_VECTOR_ROWS) {
-		uint32_t n = side->set->rows - at < RQL_VECTOR_ROWS ? (uint32_t)(side->set->rows - at) : RQL_VECTOR_ROWS;
+		uint32_t n = rql_vector_part(at, side->set->rows);
 		rql_range_bounds(j, at, n, &b);
 		for (uint32_t i = 0; i < n; i++)
 			if (!rql_bit(b.live, i) || rql_key_is_none(side, at + i))
@@ -225,7 +225,7 @@ static rql_status count_morsel(void *state, uint64_t first, uint64_t rows, unsig
 	uint64_t count = 0;
 	(void)worker, (void)err;
 	for (uint64_t at = first; at < first + rows; at += RQL_VECTOR_ROWS) {
-		uint32_t n = first + rows - at < RQL_VECTOR_ROWS ? (uint32_t)(first + rows - at) : RQL_VECTOR_ROWS;
+		uint32_t n = rql_vector_part(at, first + rows);
 		rql_join_find(c->j, at, n, c->rows + at);
 		for (uint32_t i = 0; i < n; i++)
 			count += pairs_of(c->j, &c->rows[at + i]);

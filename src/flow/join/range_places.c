@@ -39,7 +39,7 @@ static rql_status measure_morsel(void *state, uint64_t first, uint64_t rows, uns
 	struct span span = {.least = ~(rql_uint128)0};
 	(void)worker, (void)err;
 	for (uint64_t at = first; at < first + rows; at += RQL_VECTOR_ROWS) {
-		const uint32_t n = first + rows - at < RQL_VECTOR_ROWS ? (uint32_t)(first + rows - at) : RQL_VECTOR_ROWS;
+		const uint32_t n = rql_vector_part(at, first + rows);
 		for (uint32_t i = 0; i < n; i++)
 			numbers[i] = (uint32_t)(at + i);
 		const uint64_t *valid = rql_wide_places(m->v, numbers, n, &room);

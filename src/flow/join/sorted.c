@@ -37,7 +37,7 @@ static rql_status value_morsel(void *state, uint64_t first, uint64_t rows, unsig
 	uint32_t numbers[RQL_VECTOR_ROWS];
 	(void)worker, (void)err;
 	for (uint64_t at = first; at < first + rows; at += RQL_VECTOR_ROWS) {
-		uint32_t n = first + rows - at < RQL_VECTOR_ROWS ? (uint32_t)(first + rows - at) : RQL_VECTOR_ROWS;
+		uint32_t n = rql_vector_part(at, first + rows);
 		const uint32_t *list = rql_rowset_rows(v->side->set, at, n, numbers);
 		const uint64_t *valid = rql_point_places(v->of, v->value, list, n, &room, v->places + at);
 		for (uint32_t w = 0; w < (n + 63) / 64 && valid; w++)

@@ -51,7 +51,7 @@ static rql_status measure(void *state, uint64_t first, uint64_t rows, unsigned w
 	bool wide = rql_place_is_wide(v->type);
 	(void)err;
 	for (uint64_t at = first; at < first + rows; at += RQL_VECTOR_ROWS) {
-		uint32_t n = first + rows - at < RQL_VECTOR_ROWS ? (uint32_t)(first + rows - at) : RQL_VECTOR_ROWS;
+		uint32_t n = rql_vector_part(at, first + rows);
 		const uint32_t *list = rql_rowset_rows(side->set, at, n, numbers);
 		const uint64_t *valid = wide ? rql_wide_places(v, list, n, &room) : rql_narrow_places(v, list, n, &room, places);
 		uint64_t least = UINT64_MAX, greatest = 0;
@@ -270,7 +270,7 @@ static rql_status number_places(struct column *c, uint32_t side, struct numberin
 	uint64_t places[RQL_VECTOR_ROWS];
 	bool wide = rql_place_is_wide(v->type);
 	for (uint64_t at = 0; at < s->set->rows; at += RQL_VECTOR_ROWS) {
-		uint32_t count = s->set->rows - at < RQL_VECTOR_ROWS ? (uint32_t)(s->set->rows - at) : RQL_VECTOR_ROWS;
+		uint32_t count = rql_vector_part(at, s->set->rows);
 		const uint32_t *list = rql_rowset_rows(s->set, at, count, numbers);
 		const uint64_t *valid =
 			wide ? rql_wide_places(v, list, count, &room) : rql_narrow_places(v, list, count, &room, places);
@@ -343,7 +343,7 @@ static rql_status append_numbered(const struct appending *a, uint64_t first, uin
 	uint64_t distances[RQL_VECTOR_ROWS];
 	bool out[RQL_VECTOR_ROWS];
 	for (uint64_t at = first; at < first + rows; at += RQL_VECTOR_ROWS) {
-		uint32_t n = first + rows - at < RQL_VECTOR_ROWS ? (uint32_t)(first + rows - at) : RQL_VECTOR_ROWS;
+		uint32_t n = rql_vector_part(at, first + rows);
 		for (uint32_t i = 0; i < n; i++) {
 			bool null = numbers[at + i] == UINT64_MAX;
 			distances[i] = null ? 0 : numbers[at + i];
@@ -368,7 +368,7 @@ static rql_status append_morsel(void *state, uint64_t first, uint64_t rows, unsi
 	if (c->numbered)
 		return append_numbered(a, first, rows);
 	for (uint64_t at = first; at < first + rows; at += RQL_VECTOR_ROWS) {
-		uint32_t n = first + rows - at < RQL_VECTOR_ROWS ? (uint32_t)(first + rows - at) : RQL_VECTOR_ROWS;
+		uint32_t n = rql_vector_part(at, first + rows);
 		const uint32_t *list = rql_rowset_rows(a->side->set, at, n, numbers);
 		const uint64_t *valid = wide ? rql_wide_places(v, list, n, &room) : rql_narrow_places(v, list, n, &room, places);
 		for (uint32_t i = 0; i < n && wide; i++) {
