@@ -1,17 +1,11 @@
 // Searching sorted keys behind a directory. KEY_BITS: 32 or 64. INTERPOLATE: 1: not by halves. Needs key_words.glsl,
 // and args with keys, rows, starts, base, shift, last, stride.
+#include "primitive/lookup/shaders/lookup_entry.glsl"
 #define BESIDE 4u
 
 // A key, and its row, by its place.
 #define KEY_AT(place) RQL_KEY(args.keys, uint64_t(place) << args.stride)
 #define ROW_AT(place) RQL_U32(args.rows, uint64_t(place) << args.stride)
-
-// A key's entry. Never descends as keys ascend. Keys beyond the bounds go to the first and the last entry.
-uint entry_of(KEY key)
-{
-	uint64_t wide = uint64_t(key);
-	return wide <= args.base ? 0u : uint(min((wide - args.base) >> args.shift, uint64_t(args.last)));
-}
 
 bool holds_one_key(uint entry)
 {

@@ -9,6 +9,7 @@
 #include "primitive/lookup/lookup_kernels.h"
 #include "primitive/relation/shaders/relation.glsl"
 layout(push_constant, scalar) uniform rql_push { rql_lookup_sort_args args; };
+#include "primitive/lookup/shaders/lookup_entry.glsl"
 layout(constant_id = 2) const uint SLOTS = 4672u; // rows at most
 layout(constant_id = 3) const uint WORDS = 2049u; // RQL_LOOKUP_SORT_WORDS
 #define HELD RQL_LOOKUP_SORT_HELD
@@ -29,14 +30,6 @@ uint row[HELD], at[HELD]; // at: entry << 16 | place in it
 uint begin_of(uint entry)
 {
 	return begins[entry >> 1u] >> (entry & 1u) * 16u & 0xffffu;
-}
-
-// Of the partition's entries. Keys beyond the bounds are in the first and the last.
-uint entry_of(KEY key, uint first_entry)
-{
-	uint64_t wide = uint64_t(key);
-	uint entry = wide <= args.base ? 0u : uint(min(wide - args.base >> args.shift, uint64_t(args.last)));
-	return max(entry, first_entry) - first_entry;
 }
 
 void read_row(uint at, out KEY key, out uint row)
@@ -183,7 +176,7 @@ void count_rows(uint first_entry, uint count)
 		at[r] = NONE;
 		if (r * THREADS + rql_thread() >= count)
 			continue;
-		uint entry = entry_of(key[r], first_entry), half_shift = (entry & 1u) * 16u;
+		uint entry = max(entry_of(key[r]), first_entry) - first_entry, half_shift = (entry & 1u) * 16u;
 		uint place = atomicAdd(begins[entry >> 1u], 1u << half_shift) >> half_shift & 0xffffu;
 		at[r] = entry << 16u | place;
 		most = max(most, place + 1u);

@@ -6,15 +6,15 @@
 #include "primitive/lookup/lookup_kernels.h"
 #define KEY_BITS 32
 #include "primitive/relation/shaders/relation.glsl"
+#include "primitive/shaders/groups.glsl"
 layout(push_constant, scalar) uniform rql_push { rql_lookup_sort_choose_args args; };
 shared uint largest;
 
 void give(uint choice, uint groups)
 {
-	uint y = max((groups + 65534u) / 65535u, 1u);
-	RQL_U32(args.groups_out, 3u * choice) = (groups + y - 1u) / y;
-	RQL_U32(args.groups_out, 3u * choice + 1u) = y;
-	RQL_U32(args.groups_out, 3u * choice + 2u) = 1u;
+	uvec3 sizes = rql_groups_of(groups);
+	[[unroll]] for (uint i = 0u; i < 3u; i++)
+		RQL_U32(args.groups_out, 3u * choice + i) = sizes[i];
 }
 
 void main()

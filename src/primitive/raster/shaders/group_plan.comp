@@ -3,6 +3,7 @@
 #extension GL_GOOGLE_include_directive : require
 #include "device/kernel.glsl"
 #include "primitive/raster/shaders/group.glsl"
+#include "primitive/shaders/groups.glsl"
 layout(local_size_x_id = 0) in;
 
 void put_draw(uint at, uint vertices, uint first)
@@ -27,10 +28,9 @@ void begin()
 		put_draw(4u * args.rounds, 0u, 0u); // the rest of all partitions
 	put_draw(RQL_RASTER_GROUP_DRAW_TOTALS(args.rounds), all, 0u);
 	uint groups = rows / RQL_RASTER_THREADS + (rows % RQL_RASTER_THREADS != 0u ? 1u : 0u);
-	uint y = max((groups + 65534u) / 65535u, 1u), at = RQL_RASTER_GROUP_GROUPS(args.rounds);
-	RQL_STATE.at[at] = (groups + y - 1u) / y;
-	RQL_STATE.at[at + 1u] = y;
-	RQL_STATE.at[at + 2u] = 1u;
+	uvec3 sizes = rql_groups_of(groups);
+	for (uint i = 0u; i < 3u; i++)
+		RQL_STATE.at[RQL_RASTER_GROUP_GROUPS(args.rounds) + i] = sizes[i];
 }
 
 void end()

@@ -3,6 +3,7 @@
 #extension GL_GOOGLE_include_directive : require
 #include "device/kernel.glsl"
 #include "primitive/raster/shaders/raster.glsl"
+#include "primitive/shaders/groups.glsl"
 layout(local_size_x_id = 0) in;
 
 void put_draw(uint at, uint vertices, uint instances, uint first)
@@ -17,10 +18,9 @@ void put_draw(uint at, uint vertices, uint instances, uint first)
 void put_groups(uint at, uint items)
 {
 	uint groups = items / RQL_RASTER_THREADS + (items % RQL_RASTER_THREADS != 0u ? 1u : 0u);
-	uint y = max((groups + 65534u) / 65535u, 1u);
-	RQL_STATE.at[at] = (groups + y - 1u) / y;
-	RQL_STATE.at[at + 1u] = y;
-	RQL_STATE.at[at + 2u] = 1u;
+	uvec3 sizes = rql_groups_of(groups);
+	for (uint i = 0u; i < 3u; i++)
+		RQL_STATE.at[at + i] = sizes[i];
 }
 
 uint rows_of(uint side)

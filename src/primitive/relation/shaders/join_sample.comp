@@ -6,6 +6,7 @@
 #include "device/kernel.glsl"
 #include "primitive/relation/relation_kernels.h"
 #include "primitive/relation/shaders/relation.glsl"
+#include "primitive/shaders/groups.glsl"
 layout(push_constant, scalar) uniform rql_push { rql_join_sample_args args; };
 #define PARTITIONS_SEEN 4u
 #define ROWS_SEEN 4096u
@@ -39,10 +40,9 @@ void see(uint first, uint end, inout uint rows, inout uint keys)
 
 void give(uint kernel, uint groups)
 {
-	uint y = max((groups + 65534u) / 65535u, 1u);
-	RQL_U32(args.groups_out, 3u * kernel) = (groups + y - 1u) / y;
-	RQL_U32(args.groups_out, 3u * kernel + 1u) = y;
-	RQL_U32(args.groups_out, 3u * kernel + 2u) = 1u;
+	uvec3 sizes = rql_groups_of(groups);
+	[[unroll]] for (uint i = 0u; i < 3u; i++)
+		RQL_U32(args.groups_out, 3u * kernel + i) = sizes[i];
 }
 
 void main()
