@@ -102,7 +102,6 @@ rql_status rql_host_prepare(struct rql_host_con *con, const char *sql, struct rq
                             struct rql_error *err) RQL_MUST_CHECK;
 void rql_host_stmt_free(struct rql_host_stmt *stmt);
 enum rql_host_class rql_host_stmt_class(const struct rql_host_stmt *stmt);
-/* DuckDB's own name of the statement type: "SELECT", "INSERT", "CREATE", ... */
 /* Columns as they were known when it was prepared: while a parameter's type is open, DuckDB says one column "unknown";
  * the result's columns are always right. */
 uint32_t rql_host_stmt_columns(const struct rql_host_stmt *stmt);

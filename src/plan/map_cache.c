@@ -151,7 +151,8 @@ static uint64_t owner_of(const struct rql_map_epochs *epochs, bool temporary)
 static struct entry *find(struct rql_map_cache *cache, const struct rql_catalog *catalog,
                           const struct rql_map_epochs *epochs, const char *text, bool temporary)
 {
-	const uint64_t hash = rql_hash_text(RQL_HASH_START, text), session = owner_of(epochs, temporary), own = session ? epochs->own : 0;
+	const uint64_t hash = rql_hash_text(RQL_HASH_START, text), session = owner_of(epochs, temporary);
+	const uint64_t own = session ? epochs->own : 0;
 	for (struct entry **at = &cache->first; *at; at = &(*at)->next) {
 		struct entry *e = *at;
 		if (e->hash != hash || e->session != session || e->own != own || strcmp(e->text, text) != 0)

@@ -109,6 +109,11 @@ static rql_status check(const struct rql_sort *sort, struct rql_error *err)
 		RQL_TRY(rql_span_check(&sort->values_in, sort->count, v / 8, "values of a sort", err));
 	if (v && !pairs)
 		RQL_TRY(rql_span_check(&sort->values_out, sort->count, v / 8, "sorted values of a sort", err));
+	if (sort->groups.buffer) {
+		if (same(&sort->keys_in, &sort->keys_out) || sort->low_bit == sort->high_bit)
+			return rql_error_set(err, RQL_ERROR_INTERNAL, "a sort that the device may leave out is in place, or by no bits");
+		RQL_TRY(rql_span_check(&sort->groups, 3, 4, "workgroups of a sort", err));
+	}
 	uint64_t temp = plan_of(sort).bytes;
 	if (temp)
 		RQL_TRY(rql_span_check(&sort->temp, temp / 8, 8, "temporary words of a sort", err));

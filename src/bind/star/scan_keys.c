@@ -466,7 +466,8 @@ static rql_status subtree_key(struct rql_scan_binding *b, struct rql_expr *const
 			continue;
 		const uint32_t output = RQL_STAR_REF_OUTPUT(exprs[i]->index);
 		if (may_have_twins(&p.dim->values[output], p.dim->payload_count))
-			return rql_expr_refuse(b->err, "group key ", b->star->subtrees[subtree].outputs.items[output], " has a 0 or a NaN, which may have a sign");
+			return rql_expr_refuse(b->err, "group key ", b->star->subtrees[subtree].outputs.items[output],
+			                       " has a 0 or a NaN, which may have a sign");
 		for (uint32_t k = 0; k < p.count; k++)
 			again |= p.outputs[k] == RQL_STAR_REF_OUTPUT(exprs[i]->index);
 		if (!again)

@@ -54,8 +54,8 @@ struct rql_lookup_args {
 };
 RQL_KERNEL_STRUCT_SIZE(rql_lookup_args, 128);
 
-/* lookup_sort.comp: a workgroup for each of 2^bits partitions of keys by ranges. It has 2^entries_log2 entries of the directory, which
- * `base`, `shift` and `last` describe as above. keys_in: of 32 bits with the row above each. */
+/* lookup_sort.comp: a workgroup for each of 2^bits partitions of keys by ranges. It has 2^entries_log2 entries of the
+ * directory, which `base`, `shift` and `last` describe as above. keys_in: of 32 bits with the row above each. */
 #define RQL_LOOKUP_SORT_HELD 5u     /* rows of a thread at most */
 #define RQL_LOOKUP_SORT_ENTRIES 12u /* log2, at most */
 #define RQL_LOOKUP_SORT_WORDS(entries_log2) ((1u << (entries_log2)) / 2u + 1u)
