@@ -4,6 +4,11 @@
 #   release  runs in builds without sanitizers only: what it checks does not depend on them, or it is too long
 #   asan_first     ASan+UBSan runs all of it: builds without sanitizers have it as `long`
 #   release_first  a sanitizer's run of it costs twice as much and meets what others meet there: it has it as `long`
+#                  ASan meets the same in: api.units (unit.cube_*), api.sieves (unit.sieve_compute), api.scan_devices and
+#                  .groups_below (unit.scan_compute, .scan_expressions, .group), unit.host_join (unit.relation),
+#                  api.rows_devices (unit.scan_rows_compute, api.joined_rows), api.rays, .points and .sieves
+#                  (.maps_devices), api.groups_below and .first_groups (.group_devices, .group_runs), unit.raster
+#                  (api.raster_devices), ssb.normalised (ssb.flat, unit.ssb_gen)
 #   vulkan   needs a GPU or lavapipe; exit status 77 says that there is none, and the test counts as skipped
 #   narrow   makes many pipelines, which lavapipe compiles faster for subgroups of 4; all others have those that it
 #            has by itself (8 with AVX2), on which selftest.vulkan, scan.ssb.compute, ssb.gpu, bench.rx and, with
