@@ -2,6 +2,8 @@
 #include "flow/run.h"
 
 #include "flow/aggregate/aggregate_pairs.h"
+#include "flow/aggregate/aggregate_parts.h"
+#include "flow/aggregate/aggregate_sides.h"
 #include "flow/join/join_keys.h"
 
 /* ---- operators ---- */
@@ -86,7 +88,7 @@ static void begin_pairs(struct rql_running *r, const struct rql_operator *join)
 }
 
 /* The join that an aggregate has taken into itself. Its time is the aggregate's, too: what both took is said there. */
-static void note_pairs(struct rql_running *r, const struct rql_operator *join, uint64_t pairs, double ns)
+static void note_pairs(struct rql_running *r, const struct rql_operator *join, uint64_t pairs, uint64_t met, double ns)
 {
 	struct rql_run_profile *profile = r->profile;
 	if (!profile || profile->count == RQL_MEASURED_MAX)
@@ -95,15 +97,37 @@ static void note_pairs(struct rql_running *r, const struct rql_operator *join, u
 	                                                        .rows = pairs,
 	                                                        .ns = ns,
 	                                                        .device_ns = r->stats.device_ns - r->others_device_ns,
-	                                                        .moved = r->moved};
+	                                                        .moved = r->moved,
+	                                                        .met = met};
 	r->inner_ns += ns;
+}
+
+static bool is_over_join(const struct rql_operator *op)
+{
+	return op->kind == RQL_OPERATOR_NATIVE && op->rel->kind == RQL_REL_AGGREGATE &&
+	       op->inputs[0]->kind == RQL_OPERATOR_NATIVE && rql_sides_can(op->rel, op->inputs[0]->rel);
 }
 
 bool rql_operator_takes_pairs(const struct rql_operator *op)
 {
-	return op->kind == RQL_OPERATOR_NATIVE && op->rel->kind == RQL_REL_AGGREGATE &&
-	       op->inputs[0]->kind == RQL_OPERATOR_NATIVE && op->inputs[0]->pairs &&
-	       rql_pairs_aggregate(op->rel, op->inputs[0]->rel);
+	return is_over_join(op) && op->inputs[0]->pairs;
+}
+
+/* An aggregate over a join of RayQL's own: of many pairs it makes none. */
+static rql_status run_parts(struct rql_running *r, const struct rql_operator *op, struct rql_rowset *out)
+{
+	const struct rql_operator *join = op->inputs[0];
+	struct rql_rowset *sets = RQL_NEW_ARRAY(r->arena, struct rql_rowset, 2);
+	struct rql_parted how;
+	if (!sets)
+		return rql_error_memory(r->err, 0, "an answer");
+	for (uint32_t i = 0; i < 2; i++)
+		RQL_TRY(run_input(r, join->inputs[i], &sets[i]));
+	begin_pairs(r, join);
+	const rql_status status = rql_rowset_aggregate_join(r, op->rel, join->rel, sets, out, &how);
+	note_pairs(r, join, how.pairs, how.met, how.ns);
+	rql_scratch_give_back(r);
+	return status;
 }
 
 /* An aggregate over a join whose pairs a method finds: it takes them as they come, where it can. */
@@ -127,7 +151,7 @@ static rql_status run_pairs(struct rql_running *r, const struct rql_operator *op
 		pairs = rows.rows;
 	}
 	r->pairs = NULL;
-	note_pairs(r, join, pairs, (double)(rql_now_ns() - start));
+	note_pairs(r, join, pairs, 0, (double)(rql_now_ns() - start));
 	rql_scratch_give_back(r);
 	if (status == RQL_OK && !done)
 		status = rql_rowset_step(r, op->rel, &rows, out);
@@ -147,6 +171,8 @@ static rql_status run_native(struct rql_running *r, const struct rql_operator *o
 		return run_ranges(r, op, out);
 	if (rql_operator_takes_pairs(op))
 		return run_pairs(r, op, out);
+	if (is_over_join(op) && !op->pairs)
+		return run_parts(r, op, out);
 	struct rql_rowset *sets = RQL_NEW_ARRAY(r->arena, struct rql_rowset, op->input_count + 1);
 	if (!sets)
 		return rql_error_memory(r->err, 0, "an answer");

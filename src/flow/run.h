@@ -35,6 +35,7 @@ struct rql_run_profile {
 		double ns;     /* its own work, without that of its inputs */
 		double device_ns;
 		struct rql_moved moved; /* of a join whose pairs a method has found */
+		uint64_t met;           /* of a join without its pairs (aggregate_parts.c): pairs of parts; 0: it is none */
 	} part[RQL_MEASURED_MAX];
 	/* A GPU's passes, in the order in which they ran. */
 	uint32_t pass_count;

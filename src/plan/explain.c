@@ -346,6 +346,8 @@ static void put_part(struct rql_strbuf *out, const struct rql_measured *part)
 		return;
 	rql_strbuf_printf(out, "; %llu in ", (unsigned long long)part->rows);
 	put_duration(out, part->ns);
+	if (part->met)
+		rql_strbuf_printf(out, " as %llu pairs of groups", (unsigned long long)part->met);
 	if (part->device_ns > 0) {
 		rql_strbuf_put(out, ", device ");
 		put_duration(out, part->device_ns);

@@ -462,7 +462,7 @@ rql_status rql_plan_make(const struct rql_plan_context *ctx, struct rql_bound *b
 	struct rql_arena *arena = rql_arena_new();
 	struct rql_plan *plan = arena ? RQL_NEW(arena, struct rql_plan) : NULL;
 	struct rql_plan_nodes *nodes = plan ? RQL_NEW(arena, struct rql_plan_nodes) : NULL;
-	if (!nodes) {
+	if (!nodes || !(nodes->values = RQL_NEW(arena, struct rql_plan_values))) {
 		rql_arena_free(arena);
 		return rql_error_memory(err, sizeof *nodes, "a plan");
 	}

@@ -31,6 +31,14 @@ struct rql_candidate {
 	bool chosen, dominated;
 };
 
+/* Values of columns, looked for once (price_values.c). */
+#define RQL_PLAN_VALUES 32u
+struct rql_plan_values {
+	uint32_t count;
+	const struct rql_store_column *of[RQL_PLAN_VALUES];
+	double values[RQL_PLAN_VALUES];
+};
+
 #define RQL_MEMO_WAYS 4u
 /* A node of the cover that could be had in another way: by a method, by RayQL's operator, by the host; infinity: not so. */
 struct rql_memo_ways {
@@ -50,6 +58,7 @@ struct rql_plan_nodes {
 	struct rql_operator *tree; /* gives root's rows: the cheapest cover (memo.h) */
 	uint32_t way_count;        /* what it was compared with */
 	struct rql_memo_ways ways[RQL_MEMO_WAYS];
+	struct rql_plan_values *values; /* NULL: of a plan within another; none are kept */
 	uint32_t candidate_count, candidate_capacity;
 	struct rql_candidate *candidates;
 };

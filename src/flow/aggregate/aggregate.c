@@ -235,27 +235,47 @@ rql_status rql_aggregate_add(const struct aggregate *a, const struct states *sta
 	return add_rows(NULL, a, states, rows, groups, 0, n, err);
 }
 
-static rql_status merge(struct aggregating *g, struct aggregate *a, uint32_t copy)
+static rql_status add_sum(const struct aggregate *a, const struct states *to, uint32_t g, const struct states *from,
+                          uint64_t i, uint64_t times, struct rql_error *err)
 {
-	const struct states *from = &a->states[copy], *to = &a->states[0];
-	for (uint64_t i = 0; i < g->groups.count; i++) {
-		if (!from->count[i])
-			continue;
-		uint64_t count = to->count[i] + from->count[i];
-		bool extreme = a->kind == AGG_LEAST || a->kind == AGG_GREATEST;
-		if (!extreme && to->integer &&
-		    __builtin_add_overflow(to->integer[i], from->integer[i], &to->integer[i]))
-			return rql_error_set(g->r->err, RQL_ERROR_UNSUPPORTED, "a sum leaves 128 bits");
-		else if (!extreme && to->real)
-			to->real[i] += from->real[i];
-		else if (extreme && a->form == FORM_STRING)
-			keep_string(a, to, (uint32_t)i, from->row[i]);
-		else if (extreme && a->form == FORM_REAL)
-			keep_real(to, (uint32_t)i, from->real[i], a->kind == AGG_LEAST);
-		else if (extreme)
-			keep_integer(to, (uint32_t)i, from->integer[i], a->kind == AGG_LEAST);
-		to->count[i] = count;
+	rql_int128 sum;
+	if (a->form == FORM_REAL) {
+		to->real[g] += from->real[i] * (double)times;
+		return RQL_OK;
 	}
+	if (__builtin_mul_overflow(from->integer[i], (rql_int128)times, &sum) ||
+	    __builtin_add_overflow(to->integer[g], sum, &to->integer[g]))
+		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "a sum leaves 128 bits");
+	return RQL_OK;
+}
+
+rql_status rql_aggregate_take(const struct aggregate *a, const struct states *to, uint32_t g, const struct states *from,
+                              uint64_t i, uint64_t times, struct rql_error *err)
+{
+	uint64_t count;
+	if (!from->count[i])
+		return RQL_OK;
+	if (__builtin_mul_overflow(from->count[i], times, &count) || __builtin_add_overflow(to->count[g], count, &count) ||
+	    count > INT64_MAX)
+		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "a group has 2^63 rows or more");
+	const bool extreme = a->kind == AGG_LEAST || a->kind == AGG_GREATEST;
+	if (a->kind == AGG_SUM || a->kind == AGG_AVERAGE)
+		RQL_TRY(add_sum(a, to, g, from, i, times, err));
+	else if (extreme && a->form == FORM_STRING)
+		keep_string(a, to, g, from->row[i]);
+	else if (extreme && a->form == FORM_REAL)
+		keep_real(to, g, from->real[i], a->kind == AGG_LEAST);
+	else if (extreme)
+		keep_integer(to, g, from->integer[i], a->kind == AGG_LEAST);
+	to->count[g] = count;
+	return RQL_OK;
+}
+
+rql_status rql_aggregate_merge(struct aggregating *g, struct aggregate *a)
+{
+	for (uint32_t c = 1; c < g->copies && !a->rows; c++)
+		for (uint64_t i = 0; i < g->groups.count; i++)
+			RQL_TRY(rql_aggregate_take(a, &a->states[0], (uint32_t)i, &a->states[c], i, 1, g->r->err));
 	return RQL_OK;
 }
 
@@ -355,17 +375,22 @@ static rql_status describe(struct aggregating *g, uint32_t i, const struct rql_e
 	return RQL_OK;
 }
 
+rql_status rql_aggregate_room(struct aggregating *g, struct aggregate *a)
+{
+	if (!(a->states = RQL_NEW_ARRAY(g->r->arena, struct states, g->copies)))
+		return rql_error_memory(g->r->err, 0, "groups of rows");
+	for (uint32_t c = 0; c < g->copies; c++)
+		RQL_TRY(new_states(g->r, a, g->groups.count, &a->states[c]));
+	return RQL_OK;
+}
+
 rql_status rql_aggregate_prepare(struct aggregating *g, uint32_t i, const struct rql_expr *e)
 {
 	struct aggregate *a = &g->aggs[i];
 	RQL_TRY(describe(g, i, e));
 	if (e->distinct && a->kind != AGG_COUNT_STAR && a->kind != AGG_LEAST && a->kind != AGG_GREATEST)
 		RQL_TRY(find_distinct(g, a));
-	if (!(a->states = RQL_NEW_ARRAY(g->r->arena, struct states, g->copies)))
-		return rql_error_memory(g->r->err, 0, "groups of rows");
-	for (uint32_t c = 0; c < g->copies; c++)
-		RQL_TRY(new_states(g->r, a, g->groups.count, &a->states[c]));
-	return RQL_OK;
+	return rql_aggregate_room(g, a);
 }
 
 /* ---- groups ---- */
@@ -448,8 +473,7 @@ rql_status rql_aggregate_finish(struct aggregating *g, struct aggregate *a, stru
 	uint64_t groups = g->groups.count;
 	bool none = false;
 	struct states *s = &a->states[0];
-	for (uint32_t c = 1; c < g->copies && !a->rows; c++)
-		RQL_TRY(merge(g, a, c));
+	RQL_TRY(rql_aggregate_merge(g, a));
 	for (uint64_t i = 0; i < groups && !none; i++)
 		none = !s->count[i];
 	if (a->form == FORM_STRING && a->set->rows) {
@@ -547,6 +571,23 @@ static rql_status make_by_method(struct aggregating *g, struct rql_rowset *out, 
 	return RQL_OK;
 }
 
+uint32_t rql_aggregate_copies(const struct aggregating *g)
+{
+	return g->groups.row ? 1 : rql_running_threads(g->r);
+}
+
+rql_status rql_aggregate_all(struct aggregating *g)
+{
+	RQL_TRY(g->groups.row ? rql_parts_run(g->r, g->groups.part_count, add_part, g)
+	                      : rql_morsels_run(g->r, g->set->rows, add_morsel, g));
+	for (uint32_t i = 0; i < g->agg_count; i++) {
+		const struct aggregate *a = &g->aggs[i];
+		if (a->rows)
+			RQL_TRY(add_rows(g, a, &a->states[0], a->rows, NULL, 0, a->row_count, g->r->err));
+	}
+	return RQL_OK;
+}
+
 rql_status rql_rowset_aggregate(struct rql_running *r, const struct rql_rel *rel, struct rql_rowset *input,
                                 struct rql_rowset *out)
 {
@@ -560,17 +601,12 @@ rql_status rql_rowset_aggregate(struct rql_running *r, const struct rql_rel *rel
 	if (done)
 		return RQL_OK;
 	RQL_TRY(make_groups(&g, out));
-	bool own = !g.groups.row;
-	g.copies = own ? rql_running_threads(r) : 1;
+	g.copies = rql_aggregate_copies(&g);
 	for (uint32_t i = 0; i < g.agg_count; i++)
 		RQL_TRY(rql_aggregate_prepare(&g, i, rel->exprs[rel->group_count + i]));
-	RQL_TRY(own ? rql_morsels_run(r, input->rows, add_morsel, &g) : rql_parts_run(r, g.groups.part_count, add_part, &g));
-	for (uint32_t i = 0; i < g.agg_count; i++) {
-		struct aggregate *a = &g.aggs[i];
-		if (a->rows)
-			RQL_TRY(add_rows(&g, a, &a->states[0], a->rows, NULL, 0, a->row_count, r->err));
-		RQL_TRY(rql_aggregate_finish(&g, a, &out->vectors[rel->group_count + i]));
-	}
+	RQL_TRY(rql_aggregate_all(&g));
+	for (uint32_t i = 0; i < g.agg_count; i++)
+		RQL_TRY(rql_aggregate_finish(&g, &g.aggs[i], &out->vectors[rel->group_count + i]));
 	return RQL_OK;
 }
 

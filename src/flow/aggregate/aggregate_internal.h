@@ -1,4 +1,5 @@
-/* What aggregates over rows (aggregate.c) and over pairs as they come (aggregate_pairs.c) share. */
+/* What aggregates over rows (aggregate.c), over pairs as they come (aggregate_pairs.c) and over parts of a join's sides
+ * (aggregate_parts.c) share. */
 #ifndef RQL_FLOW_AGGREGATE_INTERNAL_H
 #define RQL_FLOW_AGGREGATE_INTERNAL_H
 
@@ -36,6 +37,17 @@ struct aggregating {
 
 /* Values and states of aggregate i, over the rows of g->set. expr: what rel says of it, over the set's columns. */
 rql_status rql_aggregate_prepare(struct aggregating *g, uint32_t i, const struct rql_expr *expr) RQL_MUST_CHECK;
+/* Only the states, of a copy of an aggregate that is prepared. */
+rql_status rql_aggregate_room(struct aggregating *g, struct aggregate *a) RQL_MUST_CHECK;
+/* So many copies of the states take all rows of g->set at once. */
+uint32_t rql_aggregate_copies(const struct aggregating *g);
+/* All rows of g->set into the states. */
+rql_status rql_aggregate_all(struct aggregating *g) RQL_MUST_CHECK;
+/* All copies of the states into the first one. */
+rql_status rql_aggregate_merge(struct aggregating *g, struct aggregate *a) RQL_MUST_CHECK;
+/* What `from` has of group i goes into group g of `to`, as if each of its rows were there so many times. */
+rql_status rql_aggregate_take(const struct aggregate *a, const struct states *to, uint32_t g, const struct states *from,
+                              uint64_t i, uint64_t times, struct rql_error *err) RQL_MUST_CHECK;
 /* rows[0..n) of its set into the states of groups[0..n); groups NULL: there is one. */
 rql_status rql_aggregate_add(const struct aggregate *a, const struct states *states, const uint32_t *rows,
                              const uint32_t *groups, uint64_t n, struct rql_error *err) RQL_MUST_CHECK;

@@ -8,8 +8,8 @@
  * Bytes a pair: what is carried of both sides, read once; the states lie in a core's cache. */
 #include <string.h>
 
-#include "flow/aggregate/aggregate_internal.h"
 #include "flow/aggregate/aggregate_pairs.h"
+#include "flow/aggregate/aggregate_sides.h"
 #include "flow/join/join_internal.h"
 #include "method/method.h"
 
@@ -18,10 +18,7 @@
 
 /* What is known of a side's rows. */
 struct side {
-	struct rql_rowset *set;
-	uint32_t key_count, *keys; /* those group keys of rel that it has */
-	struct rql_vector *vectors; /* [key_count] */
-	struct rql_key_groups groups;
+	struct aggregate_side of;
 	bool numbers; /* its rows' numbers come, and nothing else */
 	uint32_t column_count, group_column;
 	struct rql_side_column columns[RQL_SIDE_COLUMNS];
@@ -40,67 +37,15 @@ struct pairing {
 	const struct rql_found *piece;
 };
 
-/* ---- what can be done ---- */
-
-/* Bit 0: it reads the left child, bit 1: the right one. */
-static unsigned reads(const struct rql_expr *e, uint32_t lefts)
-{
-	unsigned sides = e->kind == RQL_EXPR_REF ? (e->index < lefts ? 1 : 2) : 0;
-	for (uint32_t i = 0; i < e->child_count; i++)
-		sides |= reads(e->children[i], lefts);
-	return sides | (e->filter ? reads(e->filter, lefts) : 0);
-}
-
-static bool is_extreme(const struct rql_expr *e)
-{
-	return !strcmp(e->name, "min") || !strcmp(e->name, "max");
-}
-
-/* An aggregate: of one side, or of none, as count(*) is. */
-static bool is_of_side(const struct rql_expr *e, uint32_t lefts)
-{
-	return (!e->distinct || is_extreme(e)) && !e->order_count && e->child_count <= 1 && reads(e, lefts) != 3;
-}
-
-bool rql_pairs_aggregate(const struct rql_rel *rel, const struct rql_rel *join)
-{
-	if (rel->kind != RQL_REL_AGGREGATE || join->kind != RQL_REL_JOIN || join->join != RQL_JOIN_INNER)
-		return false;
-	const struct rql_join_way way = rql_join_way_of(join);
-	const uint32_t lefts = join->children[0]->column_count;
-	bool can = way.keys && !way.bounds && !way.tested;
-	for (uint32_t i = 0; i < rel->expr_count && can; i++) {
-		const unsigned sides = reads(rel->exprs[i], lefts);
-		can = i < rel->group_count ? sides == 1 || sides == 2 : is_of_side(rel->exprs[i], lefts);
-	}
-	return can;
-}
-
 /* ---- groups of each side ---- */
 
 static rql_status number_groups(struct pairing *p, unsigned s)
 {
-	struct side *side = &p->sides[s];
+	struct aggregate_side *side = &p->sides[s].of;
 	struct rql_running *r = p->agg.r;
-	const struct rql_rel *rel = p->agg.rel;
-	const uint32_t lefts = p->join.rel->children[0]->column_count;
-	side->groups.count = 1;
-	if (!(side->keys = RQL_NEW_ARRAY(r->arena, uint32_t, rel->group_count + 1)) ||
-	    !(side->vectors = RQL_NEW_ARRAY(r->arena, struct rql_vector, rel->group_count + 1)))
-		return rql_error_memory(r->err, 0, "groups of rows");
-	for (uint32_t k = 0; k < rel->group_count; k++) {
-		if (reads(rel->exprs[k], lefts) != 1u << s)
-			continue;
-		const struct rql_expr *e = rql_expr_lowered(r->arena, rel->exprs[k], s ? lefts : 0);
-		if (!e)
-			return rql_error_memory(r->err, 0, "groups of rows");
-		RQL_TRY(rql_rowset_compute(r, side->set, e, &side->vectors[side->key_count]));
-		side->keys[side->key_count++] = k;
-	}
-	if (!side->key_count)
-		return RQL_OK;
-	RQL_TRY(rql_key_groups_of(r, side->set, side->vectors, side->key_count, &side->groups));
-	return side->groups.count > GROUPS_MOST ? RQL_OK : rql_key_groups_spread(r, &side->groups, side->set->rows);
+	RQL_TRY(rql_side_number(r, p->agg.rel, p->join.rel, s, side));
+	return !side->key_count || side->groups.count > GROUPS_MOST ? RQL_OK
+	                                                            : rql_key_groups_spread(r, &side->groups, side->set->rows);
 }
 
 /* ---- what comes with a pair ---- */
@@ -158,8 +103,8 @@ static void choose_columns(struct pairing *p, unsigned s)
 {
 	struct side *side = &p->sides[s];
 	side->group_column = NO_COLUMN;
-	if (side->key_count)
-		side->group_column = carry(side, &(struct rql_side_column){32, side->groups.group});
+	if (side->of.key_count)
+		side->group_column = carry(side, &(struct rql_side_column){32, side->of.groups.group});
 	for (uint32_t i = 0; i < p->agg.agg_count && !side->numbers; i++) {
 		struct rql_side_column column;
 		if (p->side[i] != s || !has_values(&p->agg.aggs[i]))
@@ -178,10 +123,10 @@ static const uint32_t *groups_of(const struct pairing *p, uint64_t at, uint32_t 
 	bool first = true;
 	for (unsigned s = 0; s < 2; s++) {
 		const struct side *side = &p->sides[s];
-		if (!side->key_count)
+		if (!side->of.key_count)
 			continue;
 		const uint32_t *from = p->piece->columns[side->found][side->numbers ? 0 : side->group_column];
-		const uint32_t *of = side->numbers ? side->groups.group : NULL, times = first ? 0 : (uint32_t)side->groups.count;
+		const uint32_t *of = side->numbers ? side->of.groups.group : NULL, times = first ? 0 : (uint32_t)side->of.groups.count;
 		for (uint32_t i = 0; i < n; i++)
 			room[i] = (times ? room[i] * times : 0) + (of ? of[from[at + i]] : from[at + i]);
 		first = false;
@@ -257,14 +202,13 @@ static rql_status make_room(struct pairing *p)
 /* Arguments and states. The last aggregate counts the pairs. */
 static rql_status prepare_aggregates(struct pairing *p)
 {
-	static const struct rql_expr pairs = {.kind = RQL_EXPR_AGGREGATE, .name = "", .type = {.id = RQL_TYPE_BIGINT}};
 	const struct rql_rel *rel = p->agg.rel;
 	const uint32_t lefts = p->join.rel->children[0]->column_count, own = p->agg.agg_count - 1;
 	for (uint32_t i = 0; i < p->agg.agg_count; i++) {
-		const struct rql_expr *e = i < own ? rel->exprs[rel->group_count + i] : &pairs;
-		p->side[i] = reads(e, lefts) == 2;
+		const struct rql_expr *e = i < own ? rel->exprs[rel->group_count + i] : rql_sides_counted();
+		p->side[i] = rql_sides_of(e, lefts);
 		p->column[i] = NO_COLUMN;
-		p->agg.set = p->sides[p->side[i]].set;
+		p->agg.set = p->sides[p->side[i]].of.set;
 		if (i < own && !(e = rql_expr_lowered(p->agg.r->arena, e, p->side[i] ? lefts : 0)))
 			return rql_error_memory(p->agg.r->err, 0, "groups of rows");
 		RQL_TRY(rql_aggregate_prepare(&p->agg, i, e));
@@ -277,10 +221,10 @@ static rql_status prepare_aggregates(struct pairing *p)
 static rql_status prepare(struct pairing *p, bool *can)
 {
 	for (unsigned s = 0; s < 2; s++) {
-		RQL_TRY(rql_rowset_rebase(p->agg.r, p->sides[s].set));
+		RQL_TRY(rql_rowset_rebase(p->agg.r, p->sides[s].of.set));
 		RQL_TRY(number_groups(p, s));
 	}
-	const uint64_t left = p->sides[0].groups.count, right = p->sides[1].groups.count;
+	const uint64_t left = p->sides[0].of.groups.count, right = p->sides[1].of.groups.count;
 	*can = left <= GROUPS_MOST && right <= GROUPS_MOST && left * right <= GROUPS_MOST;
 	p->agg.groups.count = left * right;
 	p->agg.copies = rql_running_threads(p->agg.r);
@@ -327,49 +271,6 @@ static rql_status find(struct pairing *p)
 	return find_once(p);
 }
 
-/* A side's group keys, of the first row of each group. */
-static rql_status place_keys(struct pairing *p, unsigned s, struct rql_rowset *out)
-{
-	struct side *side = &p->sides[s];
-	const uint64_t rights = p->sides[1].groups.count;
-	struct rql_rowset of = {.capacity = side->set->rows, .vector_count = side->key_count, .vectors = side->vectors};
-	struct rql_vector *keys = RQL_NEW_ARRAY(p->agg.r->arena, struct rql_vector, side->key_count + 1);
-	uint32_t *rows;
-	if (!keys)
-		return rql_error_memory(p->agg.r->err, 0, "groups of rows");
-	RQL_TRY(RQL_ROOM(p->agg.r, rows, out->capacity));
-	for (uint64_t i = 0; i < out->capacity && side->key_count; i++)
-		rows[i] = side->groups.first[s ? i % rights : i / rights];
-	RQL_TRY(rql_vectors_at(p->agg.r, &of, rows, out->capacity, false, keys));
-	for (uint32_t k = 0; k < side->key_count; k++)
-		out->vectors[side->keys[k]] = keys[k];
-	return RQL_OK;
-}
-
-/* Groups without a pair are none, but for that of no keys. */
-static rql_status finish(struct pairing *p, struct rql_rowset *out, uint64_t *pairs)
-{
-	const struct rql_rel *rel = p->agg.rel;
-	struct rql_running *r = p->agg.r;
-	struct aggregate *counted = &p->agg.aggs[p->agg.agg_count - 1];
-	struct rql_vector ignored;
-	*out = (struct rql_rowset){.arena = r->arena, .capacity = p->agg.groups.count, .vector_count = rel->expr_count};
-	if (!(out->vectors = RQL_NEW_ARRAY(r->arena, struct rql_vector, rel->expr_count)))
-		return rql_error_memory(r->err, 0, "groups of rows");
-	for (uint32_t i = 0; i < p->agg.agg_count; i++)
-		RQL_TRY(rql_aggregate_finish(&p->agg, &p->agg.aggs[i],
-		                             &p->agg.aggs[i] == counted ? &ignored : &out->vectors[rel->group_count + i]));
-	for (unsigned s = 0; s < 2 && rel->group_count; s++)
-		RQL_TRY(place_keys(p, s, out));
-	RQL_TRY(RQL_ROOM(r, out->selection, out->capacity));
-	for (uint64_t i = 0; i < out->capacity; i++) {
-		*pairs += counted->states[0].count[i];
-		if (counted->states[0].count[i] || !rel->group_count)
-			out->selection[out->rows++] = (uint32_t)i;
-	}
-	return RQL_OK;
-}
-
 /* An expression that fails in some row may fail in one without a partner: pairs decide. */
 static rql_status prepared(struct pairing *p, bool *can)
 {
@@ -394,8 +295,8 @@ rql_status rql_rowset_aggregate_pairs(struct rql_running *r, const struct rql_re
 		return RQL_OK;
 	p->agg = (struct aggregating){.r = r, .rel = rel, .agg_count = rel->expr_count - rel->group_count + 1};
 	p->join = (struct joining){.r = r, .rel = join};
-	p->sides[0].set = &inputs[0];
-	p->sides[1].set = &inputs[1];
+	p->sides[0].of.set = &inputs[0];
+	p->sides[1].of.set = &inputs[1];
 	RQL_TRY(prepared(p, done));
 	if (!*done)
 		return RQL_OK;
@@ -404,8 +305,9 @@ rql_status rql_rowset_aggregate_pairs(struct rql_running *r, const struct rql_re
 		carry_number(p, s);
 	if (status == RQL_OK)
 		status = find(p);
+	const struct aggregate_side *const of[2] = {&p->sides[0].of, &p->sides[1].of};
 	if (status == RQL_OK)
-		status = finish(p, out, pairs);
+		status = rql_sides_finish(&p->agg, of, out, pairs);
 	rql_join_close(&p->join);
 	return status;
 }

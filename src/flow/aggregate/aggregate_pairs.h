@@ -4,9 +4,7 @@
 
 #include "flow/rowset.h"
 
-/* Can the aggregate take the join's pairs as they come, as far as the algebra tells? */
-bool rql_pairs_aggregate(const struct rql_rel *rel, const struct rql_rel *join);
-/* Both at once: r->pairs is the join's. *pairs: how many there were. *done false: nothing was done. */
+/* Both at once, where rql_sides_can: r->pairs is the join's. *pairs: how many there were. *done false: nothing was done. */
 rql_status rql_rowset_aggregate_pairs(struct rql_running *r, const struct rql_rel *rel, const struct rql_rel *join,
                                       struct rql_rowset *inputs, struct rql_rowset *out, uint64_t *pairs,
                                       bool *done) RQL_MUST_CHECK;

@@ -588,7 +588,7 @@ void rql_join_close(struct joining *j)
 	rql_evaluator_free(j->rest);
 }
 
-static rql_status look_up_all(struct joining *j, struct rql_rowset *out)
+rql_status rql_join_rows_of(struct joining *j, struct rql_rowset *out)
 {
 	uint64_t probes = j->sides[!j->build]->rows;
 	if (j->by_pairs)
@@ -604,7 +604,7 @@ rql_status rql_rowset_join(struct rql_running *r, const struct rql_rel *rel, str
 	struct joining j = {.r = r, .rel = rel};
 	rql_status status = rql_join_open(&j, inputs);
 	if (status == RQL_OK)
-		status = look_up_all(&j, out);
+		status = rql_join_rows_of(&j, out);
 	rql_join_close(&j);
 	return status;
 }

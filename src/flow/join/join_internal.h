@@ -65,6 +65,8 @@ struct pair_room {
 
 /* ---- join.c: r and rel are set; what can be found in the table or the range is known then. Close in any case. ---- */
 rql_status rql_join_open(struct joining *j, struct rql_rowset *inputs) RQL_MUST_CHECK;
+/* The join's rows, once it is open. */
+rql_status rql_join_rows_of(struct joining *j, struct rql_rowset *out) RQL_MUST_CHECK;
 void rql_join_close(struct joining *j);
 
 /* ---- join_pairs.c: a method has the pairs (rql_running.pairs) ---- */

@@ -26,6 +26,15 @@ static unsigned equality(const struct rql_expr *e, uint32_t lefts)
 	return sides == (1 | 2 << 2) ? 0 : sides == (2 | 1 << 2) ? 1 : 2;
 }
 
+bool rql_join_equality(const struct rql_rel *rel, uint32_t condition, const struct rql_expr *of[2])
+{
+	const struct rql_expr *e = rel->exprs[condition];
+	const unsigned first = equality(e, rel->children[0]->column_count);
+	for (unsigned s = 0; s < 2 && first < 2; s++)
+		of[s] = e->children[s != first];
+	return first < 2;
+}
+
 /* ---- ranges ---- */
 
 /* A comparison of the two sides that bounds a value of either. */

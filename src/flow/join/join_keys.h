@@ -33,6 +33,8 @@ struct rql_join_way {
 	uint32_t column;
 	bool ranked; /* a range's value is a string, which is ranked and searched (range_places.h) */
 };
+/* Is the condition an equality of both sides? of: of the left and of the right child, over the join's columns. */
+bool rql_join_equality(const struct rql_rel *rel, uint32_t condition, const struct rql_expr *of[2]);
 struct rql_join_way rql_join_way_of(const struct rql_rel *rel);
 /* The index in whose order of the column `probes` rows look up, each in all of its parts. NULL: none has it, or the leaf's
  * rows are better sorted. leaf may be NULL. */

@@ -17,6 +17,7 @@ struct group {
 	const struct rql_leaf *leaf;
 	struct group *as;         /* what is made of leaves in its place; NULL: nothing is */
 	const char *not_native;   /* why it is no operator of RayQL's; NULL: it is one */
+	double saved_ns;          /* what RayQL's operator above does not ask of a join: its pairs; */
 	double own_ns;            /* RayQL's operator, without what is below it; */
 	const struct rql_pairs_offer *pairs; /* of a join: who finds its pairs for it; NULL: it does itself */
 	double rows;
@@ -46,7 +47,8 @@ struct rql_memo {
 
 /* ---- groups ---- */
 
-static struct group *group_of(struct rql_memo *m, const struct rql_rel *rel, const struct rql_known_cte *ctes);
+static struct group *group_of(struct rql_memo *m, const struct rql_rel *rel, const struct rql_known_cte *ctes,
+                              double saved_ns);
 
 static bool has_leaf_below(const struct rql_memo *m, const struct rql_rel *rel)
 {
@@ -79,19 +81,21 @@ static struct rql_known_rows known(const struct rql_memo *m, const struct group 
 /* The children that see what an operator of RayQL's, or the host, leaves them of shared rows. */
 static bool add_children(struct rql_memo *m, struct group *g)
 {
+	const struct rql_known_rows all = known(m, g, m->spec->threads);
+	const double saved = g->child_count ? rql_price_saved(&all, g->rel) : 0;
 	struct rql_known_cte *cte = g->child_count && g->rel->kind == RQL_REL_CTE ? RQL_NEW(m->spec->arena, struct rql_known_cte) : NULL;
 	g->children = RQL_NEW_ARRAY(m->spec->arena, struct group *, g->child_count + 1u);
 	g->in_host = RQL_NEW_ARRAY(m->spec->arena, struct group *, g->child_count + 1u);
 	if (!g->children || !g->in_host || (g->child_count && g->rel->kind == RQL_REL_CTE && !cte))
 		return false;
 	for (uint32_t i = 0; i < g->child_count; i++) {
-		g->children[i] = g->in_host[i] = group_of(m, g->rel->children[i], g->ctes);
+		g->children[i] = g->in_host[i] = group_of(m, g->rel->children[i], g->ctes, saved);
 		if (!g->children[i])
 			return false;
 		if (!cte || i != 1)
 			continue;
 		*cte = (struct rql_known_cte){g->rel->cte, g->children[0]->rows, g->ctes};
-		if (!(g->children[i] = group_of(m, g->rel->children[i], cte)))
+		if (!(g->children[i] = group_of(m, g->rel->children[i], cte, saved)))
 			return false;
 	}
 	return true;
@@ -189,7 +193,7 @@ static bool reads_within(const struct group *g)
 static void price_ways(const struct rql_memo *m, struct group *g)
 {
 	const struct rql_known_rows all = known(m, g, m->spec->threads);
-	g->own_ns = g->not_native ? NEVER : rql_price_native(&all, g->rel);
+	g->own_ns = g->not_native ? NEVER : rql_price_native(&all, g->rel) - g->saved_ns;
 	if (g->own_ns < NEVER && m->spec->pairs_ns)
 		g->own_ns = m->spec->pairs_ns(m->spec->planning, &all, g->rel, g->own_ns, &g->pairs);
 	double operators = g->own_ns, alone = g->own_ns;
@@ -232,7 +236,7 @@ static const char *not_native(const struct rql_memo *m, const struct group *g)
 static void choose(const struct rql_memo *m, struct group *g)
 {
 	price_in_host(m, g);
-	g->ns[BY_HOST] = g->unprintable || g->over_as ? NEVER : m->spec->host_statement_ns + g->over;
+	g->ns[BY_HOST] = g->unprintable || g->over_as ? NEVER : m->spec->host_statement_ns + g->over + rql_price_giving(g->rows, g->rel->column_count);
 	g->best = BY_METHOD;
 	for (enum way w = BY_OPERATOR; w < WAYS; w++)
 		if (g->ns[w] < g->ns[g->best] && !(is_found(g) && m->spec->leaf_first))
@@ -246,7 +250,7 @@ static void choose(const struct rql_memo *m, struct group *g)
 	}
 }
 
-static struct group *group_of(struct rql_memo *m, const struct rql_rel *rel, const struct rql_known_cte *ctes)
+static struct group *group_of(struct rql_memo *m, const struct rql_rel *rel, const struct rql_known_cte *ctes, double saved_ns)
 {
 	for (struct group *g = m->groups; g; g = g->next)
 		if (g->rel == rel && g->ctes == ctes)
@@ -255,9 +259,9 @@ static struct group *group_of(struct rql_memo *m, const struct rql_rel *rel, con
 	m->failed |= !g;
 	if (!g)
 		return NULL;
-	*g = (struct group){.rel = rel, .ctes = ctes, .leaf = rql_plan_leaf_of(m->spec->nodes, rel)};
+	*g = (struct group){.rel = rel, .ctes = ctes, .leaf = rql_plan_leaf_of(m->spec->nodes, rel), .saved_ns = saved_ns};
 	const struct rql_rel *as = rql_plan_alternative(m->spec->nodes, rel);
-	if (as && !(g->as = group_of(m, as, ctes)))
+	if (as && !(g->as = group_of(m, as, ctes, 0)))
 		return NULL;
 	g->child_count = is_found(g) && !has_leaf_below(m, rel) ? 0 : rel->child_count;
 	if (!add_children(m, g)) {
@@ -511,7 +515,7 @@ static void note_against(const struct rql_memo *m, double *out)
 rql_status rql_memo_cover(const struct rql_memo_spec *spec, struct rql_memo_cover *out, struct rql_error *err)
 {
 	struct rql_memo m = {.spec = spec};
-	struct group *root = group_of(&m, spec->nodes->root, NULL);
+	struct group *root = group_of(&m, spec->nodes->root, NULL, 0);
 	const struct rql_operator *bad = NULL;
 	*out = (struct rql_memo_cover){0};
 	do {

@@ -2,6 +2,8 @@
 #include "plan/price/price_tree.h"
 
 #include <math.h>
+#include "flow/aggregate/aggregate_parts.h"
+#include "flow/aggregate/aggregate_sides.h"
 #include "flow/join/join_keys.h"
 
 /* Nanoseconds of one thread of an AMD EPYC, good to a factor of two: joins and groups of 1.5 and 6 million rows, measured
@@ -41,6 +43,7 @@
 #define HOST_PROBED_ROW 40.0
 #define HOST_BUILT_ROW_FAR 105.0
 #define HOST_PROBED_ROW_FAR 95.0
+#define HOST_PAIRED_ROW 5.0
 #define HOST_RANGE_ROW 500.0 /* of an IEJoin (a million points, 100,000 ranges: 1,000), */
 #define HOST_ASOF_ROW 150.0  /* and of an ASOF join, which sorts both sides */
 #define HOST_TRIED_PAIR 3.0
@@ -56,17 +59,18 @@
 /* Points in a range, or ranges over a point, whichever is more. */
 #define ROWS_IN_RANGE 4.0
 
-/* Without keys: by two comparisons, by one, or by conditions of any kind. */
-static double expected_pairs(const struct rql_rel *rel, double left, double right)
+/* By keys: rows of both sides that have the same one, each as often as another; that rows have no partner is not expected.
+ * Without keys: by two comparisons, by one, or by conditions of any kind. */
+static double expected_pairs(const struct rql_known_rows *known, const struct rql_rel *rel, double left, double right)
 {
 	const struct rql_join_way way = rql_join_way_of(rel);
 	if (way.keys)
-		return fmax(left, right);
+		return fmax(fmax(left, right), left * right / rql_expected_key_values(known, rel, left, right));
 	return way.comparisons >= 2 ? fmin(left * right, fmax(left, right) * ROWS_IN_RANGE)
 	                            : left * right / (way.comparisons ? 2 : 1);
 }
 
-static double expected_join(const struct rql_rel *rel, double left, double right)
+static double expected_join(const struct rql_known_rows *known, const struct rql_rel *rel, double left, double right)
 {
 	switch (rel->join) {
 	case RQL_JOIN_CROSS:
@@ -82,8 +86,8 @@ static double expected_join(const struct rql_rel *rel, double left, double right
 	case RQL_JOIN_ASOF:
 	case RQL_JOIN_ASOF_LEFT:
 		return left;
-	default: /* one side's keys are unique, as a rule */
-		return rel->expr_count ? expected_pairs(rel, left, right) : left * right;
+	default:
+		return rel->expr_count ? expected_pairs(known, rel, left, right) : left * right;
 	}
 }
 
@@ -130,7 +134,7 @@ double rql_expected_rows(const struct rql_known_rows *known, const struct rql_re
 	case RQL_REL_FILTER:
 		return rows * SELECTED;
 	case RQL_REL_AGGREGATE:
-		return rel->group_count ? fmax(1, rows * GROUPS) : 1;
+		return rel->group_count ? fmax(1, fmin(rows * GROUPS, rql_expected_groups(known, rel))) : 1;
 	case RQL_REL_DISTINCT:
 	case RQL_REL_DISTINCT_ON:
 		return fmax(1, rows * GROUPS);
@@ -138,7 +142,7 @@ double rql_expected_rows(const struct rql_known_rows *known, const struct rql_re
 	case RQL_REL_LIMIT:
 		return fmin(rows, (double)rel->limit);
 	case RQL_REL_JOIN:
-		return expected_join(rel, rows, rql_expected_rows(known, rel->children[1]));
+		return expected_join(known, rel, rows, rql_expected_rows(known, rel->children[1]));
 	case RQL_REL_SETOP:
 		return expected_setop(known, rel);
 	case RQL_REL_CTE: {
@@ -167,12 +171,47 @@ static double group_row(double groups)
 	return groups < GROUPS_NEAR ? GROUPED_ROW : GROUPED_ROW_FAR;
 }
 
-/* Over a join by ranges the rows of one side are grouped, not the pairs. */
+/* The rows that the node's threads share. */
+static double threads_for(const struct rql_known_rows *known, const struct rql_rel *rel)
+{
+	double rows = 0;
+	for (uint32_t i = 0; i < rel->child_count; i++)
+		rows = fmax(rows, rql_expected_rows(known, rel->children[i]));
+	return fmax(1, fmin(known->threads, rows / ROWS_OF_THREAD));
+}
+
+/* Does an aggregate over a join by keys put rows together before they meet (aggregate_parts.c)? *rows: of both sides; *met:
+ * pairs of what they are put together to. */
+static bool meets_parts(const struct rql_known_rows *known, const struct rql_rel *rel, double *rows, double *met)
+{
+	const struct rql_rel *join = rel->children[0];
+	if (!rql_sides_can(rel, join))
+		return false;
+	const double left = rql_expected_rows(known, join->children[0]), right = rql_expected_rows(known, join->children[1]);
+	const double keys = rql_expected_key_values(known, join, left, right);
+	const double groups[2] = {rql_expected_groups_of(known, join, rel, 0), rql_expected_groups_of(known, join, rel, 1)};
+	*rows = left + right;
+	*met = fmin(left, keys * groups[0]) * fmin(right, keys * groups[1]) / keys;
+	return left * right / keys > RQL_PARTS_PAIRS_A_ROW * *rows && groups[0] * groups[1] <= RQL_PARTS_GROUPS_MOST;
+}
+
+double rql_price_saved(const struct rql_known_rows *known, const struct rql_rel *rel)
+{
+	double rows, met;
+	if (rel->kind != RQL_REL_AGGREGATE || !meets_parts(known, rel, &rows, &met))
+		return 0;
+	return rql_expected_rows(known, rel->children[0]) * PAIRED_ROW / threads_for(known, rel->children[0]);
+}
+
+/* Over a join by ranges the rows of one side are grouped, not the pairs; over one by keys with many pairs, those of both. */
 static double rows_grouped(const struct rql_known_rows *known, const struct rql_rel *rel, double rows)
 {
 	const struct rql_rel *join = rel->children[0];
 	unsigned keeper;
-	return rql_ranges_keep(rel, join, &keeper) ? fmin(rows, rql_expected_rows(known, join->children[keeper])) : rows;
+	double both, met;
+	if (rql_ranges_keep(rel, join, &keeper))
+		return fmin(rows, rql_expected_rows(known, join->children[keeper]));
+	return meets_parts(known, rel, &both, &met) ? both + met : rows;
 }
 
 /* What an index takes to find the rows of a join by a range; infinity: there is none, or it is better to sort them. */
@@ -208,7 +247,7 @@ static double join_work(const struct rql_known_rows *known, const struct rql_rel
 {
 	const struct rql_join_way way = rql_join_way_of(rel);
 	const double indexed = by_index(known, rel, &way, way.points ? left : right);
-	const double out = expected_join(rel, left, right), least = fmin(left, right), most = fmax(left, right);
+	const double out = expected_join(known, rel, left, right), least = fmin(left, right), most = fmax(left, right);
 	const double keys = (left + right) * rel->expr_count * KEY_VALUE + (way.bounds ? ranking(&way, left, right) : 0);
 	const double by_keys = way.keys ? table_work(left, right) : 0;
 	if (rql_join_is_asof(rel->join))
@@ -222,7 +261,7 @@ static double join_work(const struct rql_known_rows *known, const struct rql_rel
 	return tried > (double)RQL_PAIRS_TRIED_MOST ? (double)INFINITY : tried * TRIED_PAIR + (way.bounds ? searched : 0);
 }
 
-static double host_join_work(const struct rql_rel *rel, double left, double right)
+static double host_join_work(const struct rql_known_rows *known, const struct rql_rel *rel, double left, double right)
 {
 	const struct rql_join_way way = rql_join_way_of(rel);
 	const double least = fmin(left, right);
@@ -230,7 +269,8 @@ static double host_join_work(const struct rql_rel *rel, double left, double righ
 		return (left + right) * HOST_ASOF_ROW;
 	if (way.keys || !rel->expr_count)
 		return least * table_row(least, HOST_BUILT_ROW, HOST_BUILT_ROW_FAR) +
-		       fmax(left, right) * table_row(least, HOST_PROBED_ROW, HOST_PROBED_ROW_FAR);
+		       fmax(left, right) * table_row(least, HOST_PROBED_ROW, HOST_PROBED_ROW_FAR) +
+		       expected_join(known, rel, left, right) * HOST_PAIRED_ROW;
 	if (way.comparisons >= 2)
 		return fmin(left * right * HOST_TRIED_PAIR, (left + right) * HOST_RANGE_ROW);
 	return left * right * HOST_TRIED_PAIR;
@@ -289,19 +329,10 @@ static double host_work(const struct rql_known_rows *known, const struct rql_rel
 	case RQL_REL_SETOP:
 		return rel->setop_all && rel->setop == RQL_SETOP_UNION ? 0 : expected_setop(known, rel) * HOST_GROUPED_ROW;
 	case RQL_REL_JOIN:
-		return host_join_work(rel, rows, rql_expected_rows(known, rel->children[1]));
+		return host_join_work(known, rel, rows, rql_expected_rows(known, rel->children[1]));
 	default:
 		return 0;
 	}
-}
-
-/* The rows that the node's threads share. */
-static double threads_for(const struct rql_known_rows *known, const struct rql_rel *rel)
-{
-	double rows = 0;
-	for (uint32_t i = 0; i < rel->child_count; i++)
-		rows = fmax(rows, rql_expected_rows(known, rel->children[i]));
-	return fmax(1, fmin(known->threads, rows / ROWS_OF_THREAD));
 }
 
 double rql_price_native(const struct rql_known_rows *known, const struct rql_rel *rel)

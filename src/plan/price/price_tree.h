@@ -22,8 +22,17 @@ struct rql_known_rows {
 	bool whole; /* as the host has them: with those that reductions drop */
 };
 double rql_expected_rows(const struct rql_known_rows *known, const struct rql_rel *rel);
+/* Of a join's keys, on the side that has more; left, right: rows. What nobody knows comes once. (price_values.c) */
+double rql_expected_key_values(const struct rql_known_rows *known, const struct rql_rel *join, double left, double right);
+/* Combinations of the columns that an aggregate groups by; infinity: nobody knows. */
+double rql_expected_groups(const struct rql_known_rows *known, const struct rql_rel *rel);
+/* Groups of those keys of an aggregate over the join that a side has, as far as columns tell. */
+double rql_expected_groups_of(const struct rql_known_rows *known, const struct rql_rel *join, const struct rql_rel *rel,
+                              unsigned side);
 /* Of the node itself, without what is below it: time, not processor time. */
 double rql_price_native(const struct rql_known_rows *known, const struct rql_rel *rel);
+/* What of the price of the join below an aggregate saves where it makes no pairs. */
+double rql_price_saved(const struct rql_known_rows *known, const struct rql_rel *rel);
 /* What of a join's price is making words of its keys. */
 double rql_price_keys(const struct rql_known_rows *known, const struct rql_rel *rel);
 double rql_price_in_host(const struct rql_known_rows *known, const struct rql_rel *rel);
