@@ -160,6 +160,7 @@ struct rql_structure {
 	uint32_t column_count;  /* READY: the snapshot's; known from the binding on, as the one table and its columns are */
 	enum rql_index_form index_form; /* INDEX: of the one table's columns column_ids; it has no contents of its own */
 	struct rql_sieve_form sieve;    /* WITH (vectors = ..., components = ...) */
+	struct rql_ray_design rays;     /* WITH (keys = ..., primitive = ...) */
 	int64_t greatest_rowid; /* of the rows in the snapshot, -1: none; RQL_NO_ROWID: not known, so nothing is appended */
 	/* STORE: the row ids up to greatest_rowid that are known to be of no row in the snapshot, ascending. When they are
 	 * all, the snapshot's rows are numbered by ids, and it can follow changes. */

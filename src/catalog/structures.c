@@ -138,6 +138,7 @@ struct rql_structure *rql_structure_clone(const struct rql_structure *s)
 	copy->greatest_rowid = s->greatest_rowid;
 	copy->index_form = s->index_form;
 	copy->sieve = s->sieve;
+	copy->rays = s->rays;
 	copy->automatic = s->automatic;
 	atomic_store(&copy->used, atomic_load(&s->used));
 	bool ok = copy_texts(copy, s);
@@ -434,7 +435,11 @@ bool rql_structure_index_of(const struct rql_structure *s, const struct rql_stru
                             struct rql_index_of *out)
 {
 	const bool together = s->index_form != RQL_INDEX_SIEVE;
-	*out = (struct rql_index_of){.column = find_column(c, s->column_ids[from]), .form = s->index_form, .sieve = s->sieve};
+	*out = (struct rql_index_of){.column = find_column(c, s->column_ids[from]),
+	                             .form = s->index_form,
+	                             .sieve = s->sieve,
+	                             .rays = s->rays,
+	                             .options = s->options};
 	if (together && from)
 		return false;
 	for (uint32_t k = 1; k < s->column_count && together; k++) {

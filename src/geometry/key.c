@@ -52,12 +52,16 @@ struct rql_key_space rql_key_space_lattice(uint32_t bits, bool scaled)
 		space.bits[axis] = bits < RQL_AXIS_BITS ? bits : RQL_AXIS_BITS;
 		bits -= space.bits[axis];
 	}
-	/* Rays of ranges run along x: it becomes as long as y at most; z, along which points are looked up, likewise. */
-	if (scaled && space.bits[1])
-		for (unsigned axis = 0; axis < 3; axis += 2)
-			if (space.bits[axis] > space.bits[1])
-				space.shift[axis] = space.bits[axis] - space.bits[1];
+	if (scaled)
+		rql_key_space_scale(&space);
 	return space;
+}
+
+/* Rays of ranges run along x: it becomes as long as y at most; z, along which points are looked up, likewise. */
+void rql_key_space_scale(struct rql_key_space *space)
+{
+	for (unsigned axis = 0; axis < 3 && space->bits[1]; axis += 2)
+		space->shift[axis] = space->bits[axis] > space->bits[1] ? space->bits[axis] - space->bits[1] : 0;
 }
 
 struct rql_key_space rql_key_space_extended(uint32_t stride)

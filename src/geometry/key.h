@@ -46,9 +46,11 @@ struct rql_key_ray {
 
 /* The whole of the contract: everything below is for spaces of which this is true. */
 bool rql_key_space_valid(const struct rql_key_space *space);
-/* The lattice for keys of `bits` (0 .. 64): x as long as it can be (section 3.4), then y, then z. `scaled`: x and z,
- * along which rays run, are made no longer than y where there is one (notes/h200.md, "Aspect ratio"). */
+/* The lattice for keys of `bits` (0 .. 64): x as long as it can be (section 3.4), then y, then z. */
 struct rql_key_space rql_key_space_lattice(uint32_t bits, bool scaled);
+/* `scaled`: x and z of a lattice, along which rays run, are made no longer than y where there is one (notes/h200.md,
+ * "Aspect ratio"). */
+void rql_key_space_scale(struct rql_key_space *space);
 struct rql_key_space rql_key_space_extended(uint32_t stride);
 
 bool rql_key_fits(const struct rql_key_space *space, uint64_t key);

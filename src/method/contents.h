@@ -85,6 +85,9 @@ rql_status rql_index_place(const struct rql_store_snapshot *snapshot, const stru
 /* What is there of it now: bytes, and rows that have a key. */
 uint64_t rql_index_bytes(const struct rql_store_snapshot *snapshot, const struct rql_index_of *of,
                          struct rql_device *cpu, uint64_t *rows);
+/* Do the places in space that the design of an index of rays has hold all keys of all segments? *bits: what the longest of
+ * those that they do not hold take. Where they do not, a segment has others: right answers all the same. */
+bool rql_index_rays_fit(const struct rql_store_snapshot *snapshot, const struct rql_index_of *of, uint32_t *bits);
 /* The same two of a sieve, which may be made on a GPU, too; bytes are those of the CPU's. RQL_ERROR_LIMIT: it has more
  * vectors than there is room for. */
 rql_status rql_sieve_place(const struct rql_store_snapshot *snapshot, const struct rql_index_of *of,

@@ -168,15 +168,40 @@ struct rql_sieve_form {
 	uint32_t interval, spacing;
 	bool by_value; /* MATRIX: places in space are values, not ranks (without Uniform Encoding, 5.7) */
 };
+/* RX and cgRX on a unit rt: RTIndeX's dimensions of design (papers/003, section 3). Zeros are the defaults. */
+enum rql_ray_keys {
+	RQL_RAY_KEYS_AUTO, /* 3D, by as few bits as a part's keys need */
+	RQL_RAY_KEYS_NAIVE,
+	RQL_RAY_KEYS_EXTENDED,
+	RQL_RAY_KEYS_3D,
+	RQL_RAY_KEYS_MODES
+};
+enum rql_ray_primitive { RQL_RAY_TRIANGLE, RQL_RAY_SPHERE, RQL_RAY_AABB, RQL_RAY_PRIMITIVES };
+enum rql_ray_form {
+	RQL_RAY_AUTO, /* from offset; extended keys: from zero */
+	RQL_RAY_OFFSET,
+	RQL_RAY_ZERO,
+	RQL_RAY_PERPENDICULAR, /* of single keys; of ranges as AUTO */
+	RQL_RAY_FORMS
+};
+struct rql_ray_design {
+	enum rql_ray_keys keys;           /* RX, as primitive and rays are */
+	enum rql_ray_primitive primitive;
+	enum rql_ray_form rays;
+	uint32_t bits[3]; /* of x, y and z; zeros: whatever the keys need */
+	uint32_t bucket;  /* cgRX: keys of one, a power of two; 0: 32 */
+	bool loose;       /* not compacted */
+};
 struct rql_index_of {
 	uint32_t column; /* of the snapshot */
 	/* Its key has these, too, behind that one: of all forms but SIEVE. */
 	uint32_t more_count, more[RQL_INDEX_COLUMNS_MOST - 1];
 	enum rql_index_form form;
 	struct rql_sieve_form sieve; /* SIEVE */
-	/* Of a request's: its place there, and how CREATE INDEX called it, for as long as the request lives. */
+	struct rql_ray_design rays;  /* RX and CGRX */
+	/* Of a request's: its place there, and how CREATE INDEX called it, and its options, for as long as the request lives. */
 	uint32_t number;
-	const char *name;
+	const char *name, *options; /* options may be NULL */
 };
 
 enum rql_lookup_kind {

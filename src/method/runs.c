@@ -54,9 +54,11 @@ static bool is_placed_by(const struct rql_store_segment *segment, const struct r
 		return sieve && (!blocks || refine == RQL_SIEVE_BLOCKS || refine == RQL_SIEVE_AUTO) && at->part == of->column &&
 		       family_of(of)->place(segment, of, 0, &own, key) && strcmp(at->key, own.key) == 0;
 	const bool rays = of->form == RQL_INDEX_RX || of->form == RQL_INDEX_CGRX;
-	if (strcmp(at->kind, "rx") == 0 || strcmp(at->kind, "cgrx") == 0)
-		return of->form == (strcmp(at->kind, "rx") == 0 ? RQL_INDEX_RX : RQL_INDEX_CGRX) &&
-		       family_of(of)->place(segment, of, 0, &own, key) && is_of_columns(at, &own);
+	if (rays && family_of(of)->place(segment, of, 0, &own, key)) {
+		char rays_key[RQL_RUN_KEY];
+		own = rql_index_rays_place(of, &own, rays_key);
+		return strcmp(at->kind, own.kind) == 0 && is_of_columns(at, &own);
+	}
 	return !sieve && !rays && is_map_of(segment, of, at);
 }
 

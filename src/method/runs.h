@@ -29,6 +29,10 @@ struct rql_run_family {
 };
 extern const struct rql_run_family rql_runs_of_indexes, rql_runs_of_sieves;
 
+/* Where on a GPU that lies which rays look up in, made of the run at `run`: beside it, by what the index's options make of
+ * it. `key` is filled. */
+struct rql_place rql_index_rays_place(const struct rql_index_of *of, const struct rql_place *run, char key[RQL_RUN_KEY]);
+
 /* Makes the checksums of an image true again, so that a fuzzer gets behind them. */
 void rql_runs_seal(uint8_t *image, uint64_t size);
 

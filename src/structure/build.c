@@ -60,6 +60,7 @@ rql_status rql_structure_describe(const struct rql_structures *all, const struct
 	s->unit_wanted = options->unit_wanted;
 	s->unit = options->unit;
 	s->sieve = options->sieve;
+	s->rays = options->rays;
 	s->database = strdup(all->name);
 	s->schema = strdup(schema);
 	s->name = strdup(name);

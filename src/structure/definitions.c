@@ -248,6 +248,7 @@ static rql_status read_statement(struct rql_structure *s, struct rql_arena *aren
 	s->unit_wanted = options.unit_wanted;
 	s->unit = options.unit;
 	s->sieve = options.sieve;
+	s->rays = options.rays;
 	(void)rql_structure_set_text(&s->layout, options.layout); /* without memory: as if it were auto */
 	return RQL_OK;
 }

@@ -69,6 +69,7 @@ struct rql_structure_options {
 	const char **order;      /* names, in arena */
 	uint32_t order_position; /* of the option, for the caret */
 	struct rql_sieve_form sieve;
+	struct rql_ray_design rays;
 };
 /* What a view asks for is there: checked by CREATE only. */
 rql_status rql_device_check_unit(const struct rql_build_context *ctx, const char *sql,

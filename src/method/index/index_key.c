@@ -163,6 +163,17 @@ void rql_index_key_make(const struct rql_store_segment *segment, const struct rq
 		out->digits[i].last = (uint64_t)(spans[i] >> out->digits[i].shift);
 }
 
+uint64_t rql_index_key_bound(const struct rql_store_segment *segment, const struct rql_index_of *of)
+{
+	struct rql_index_key key;
+	uint64_t greatest = 0;
+	rql_index_key_make(segment, of, &key);
+	for (uint32_t i = 0; i < key.count; i++)
+		greatest = i ? greatest * (key.digits[i].last + 2) + key.digits[i].last + 1
+		             : key.digits[i].last + (key.count > 1);
+	return greatest;
+}
+
 /* What is left of the value's distance from the least one. */
 static rql_uint128 place_of(const struct rql_index_digit *digit, rql_int128 value)
 {

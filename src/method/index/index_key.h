@@ -67,6 +67,8 @@ static inline uint32_t rql_index_column(const struct rql_index_of *of, uint32_t 
 
 void rql_index_key_make(const struct rql_store_segment *segment, const struct rql_index_of *of,
                         struct rql_index_key *out);
+/* The greatest key that a segment may have. */
+uint64_t rql_index_key_bound(const struct rql_store_segment *segment, const struct rql_index_of *of);
 /* The keys of a block's rows, which are no places; known: a bit for each row that has one, since its (first) column is not
  * NULL. */
 void rql_index_key_read(const struct rql_index_key *key, const struct rql_store_kernels *k,

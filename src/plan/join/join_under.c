@@ -163,7 +163,8 @@ static rql_status look_up_by(struct rql_join_graph *g, struct rql_device *device
 	l->prepared = prepared;
 	l->saved_ns = saved;
 	l->under = rql_arena_printf(g->p->arena, "%s on %s, in %s, by keys that lie there", rql_method_called(method),
-	                            rql_unit_name(method->unit), asked->indexes[method->index(found)].name);
+	                            rql_unit_name(method->unit),
+	                            rql_scan_index_name(g->p->arena, method, &asked->indexes[method->index(found)]));
 	return RQL_OK;
 }
 

@@ -2,6 +2,7 @@
 #include "plan/price/price_rows.h"
 
 #include "expr/expr.h"
+#include "plan/star/scan_index.h"
 
 /* What is answered before sees all rows: a condition or value that can fail need not see those. */
 static bool can_fail(const struct rql_request *request)
@@ -221,7 +222,7 @@ rql_status rql_price_rows(const struct rql_planning *p, const struct rql_method 
 		return RQL_OK;
 	method->price(out->request.under.prepared, device, &out->cost);
 	if (method->index)
-		out->index = rql_arena_strdup(p->arena, request->indexes[method->index(out->request.under.prepared)].name);
+		out->index = rql_scan_index_name(p->arena, method, &request->indexes[method->index(out->request.under.prepared)]);
 	const double all = (double)request->snapshot->rows;
 	out->request.under.method = method;
 	out->request.under.share = all > 0 && out->cost.rows_out < all ? out->cost.rows_out / all : 1;

@@ -27,3 +27,11 @@ bool rql_scan_indexes(const struct rql_planning *p, const struct rql_structure *
 	request->indexes = indexes;
 	return indexes != NULL;
 }
+
+const char *rql_scan_index_name(struct rql_arena *arena, const struct rql_method *method, const struct rql_index_of *of)
+{
+	const bool rays = of->form == RQL_INDEX_RX || of->form == RQL_INDEX_CGRX;
+	if (!rays || method->unit != RQL_UNIT_RT || !of->options || !*of->options)
+		return rql_arena_strdup(arena, of->name);
+	return rql_arena_printf(arena, "%s (%s)", of->name, of->options);
+}

@@ -70,7 +70,7 @@ enum rql_rx_hits {
 /* What is left out is not made. */
 struct rql_rx_lookup {
 	const struct rql_rx *rx;
-	enum rql_key_form form; /* PERPENDICULAR: points only */
+	enum rql_key_form form; /* PERPENDICULAR: points only; with ends, one below its begin is none */
 	enum rql_rx_hits hits;
 	uint64_t count;
 	struct rql_span points; /* keys, or where ranges begin */

@@ -33,8 +33,8 @@ static const struct rql_trace_kernel first_kernels[2][2] = {
 static rql_status check_form(const struct rql_rx_lookup *l, struct rql_error *err)
 {
 	const bool lists = l->list_rows.buffer != NULL;
-	if (!rql_key_form_fits(&l->rx->spec.space, l->form) || (l->form == RQL_KEY_PERPENDICULAR && l->ends.buffer))
-		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "rays of form %d do not fit the scene, or ranges", (int)l->form);
+	if (!rql_key_form_fits(&l->rx->spec.space, l->form))
+		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "rays of form %d do not fit the scene", (int)l->form);
 	if (lists && (l->hits != RQL_RX_ALL || l->rows.buffer || l->counts.buffer || l->sums.buffer))
 		return rql_error_set(err, RQL_ERROR_INTERNAL, "a list of hits has all of them, and nothing beside");
 	if (l->bits.buffer && (lists || l->hits != RQL_RX_ALL || l->rows.buffer || l->counts.buffer || l->sums.buffer))

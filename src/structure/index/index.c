@@ -1,5 +1,5 @@
-/* The kinds "sorted", "btree", "hash", "auto", "rx" and "cgrx": indexes of one column, or of up to four; and what sieves
- * (sieve.c) have in common with them. They hold
+/* The kinds "sorted", "btree", "hash" and "auto": indexes of one column, or of up to four; and what those of rays (rays.c)
+ * and sieves (sieve.c) have in common with them. They hold
  * no rows of their own. An index says that look-ups are wanted in the columns structures of its table, and the method
  * that looks up keeps what it needs by their segments (method/contents.h); so an index is never stale. CREATE and
  * REFRESH make that ahead of the first query, and a side file keeps it, of whatever segments there are. */
@@ -14,8 +14,6 @@ extern const struct rql_structure_kind rql_structure_sorted_index;
 extern const struct rql_structure_kind rql_structure_btree_index;
 extern const struct rql_structure_kind rql_structure_hash_index;
 extern const struct rql_structure_kind rql_structure_auto_index;
-extern const struct rql_structure_kind rql_structure_rx_index;
-extern const struct rql_structure_kind rql_structure_cgrx_index;
 
 /* ---- definition ---- */
 static rql_status read_options(struct rql_arena *arena, const char *sql, const struct rql_statement *st,
@@ -30,17 +28,17 @@ static rql_status read_options(struct rql_arena *arena, const char *sql, const s
 	                    st->options[0].name);
 }
 
-static rql_status describe_as(const struct rql_structure_kind *kind, const struct rql_plan_context *plan,
-                              struct rql_structures *all, const char *sql, const struct rql_statement *st,
-                              const struct rql_structure_options *options, struct rql_structure **out,
-                              struct rql_error *err)
+rql_status rql_structure_index_describe(const struct rql_structure_kind *kind, const struct rql_plan_context *plan,
+                                        struct rql_structures *all, const char *sql, const struct rql_statement *st,
+                                        rql_columns_check *check, const struct rql_structure_options *options,
+                                        struct rql_structure **out, struct rql_error *err)
 {
 	const bool every = st->column_count == 1 && st->columns[0][0] == '*' && !st->columns[0][1];
 	if (st->column_count > RQL_INDEX_COLUMNS_MOST || every)
 		return rql_error_at(err, sql, st->name.position,
 		                    "Not implemented Error: an index that is %s names its key columns, one to %u of them", st->method,
 		                    RQL_INDEX_COLUMNS_MOST);
-	return rql_columns_describe_statement(kind, plan, all, sql, st, NULL, options, out, err);
+	return rql_columns_describe_statement(kind, plan, all, sql, st, check, options, out, err);
 }
 
 static rql_status describe_sorted(const struct rql_plan_context *plan, struct rql_structures *all, const char *sql,
@@ -49,7 +47,7 @@ static rql_status describe_sorted(const struct rql_plan_context *plan, struct rq
                                   struct rql_error *err)
 {
 	(void)schema;
-	return describe_as(&rql_structure_sorted_index, plan, all, sql, st, options, out, err);
+	return rql_structure_index_describe(&rql_structure_sorted_index, plan, all, sql, st, NULL, options, out, err);
 }
 
 static rql_status describe_btree(const struct rql_plan_context *plan, struct rql_structures *all, const char *sql,
@@ -58,7 +56,7 @@ static rql_status describe_btree(const struct rql_plan_context *plan, struct rql
                                  struct rql_error *err)
 {
 	(void)schema;
-	return describe_as(&rql_structure_btree_index, plan, all, sql, st, options, out, err);
+	return rql_structure_index_describe(&rql_structure_btree_index, plan, all, sql, st, NULL, options, out, err);
 }
 
 static rql_status describe_hash(const struct rql_plan_context *plan, struct rql_structures *all, const char *sql,
@@ -67,7 +65,7 @@ static rql_status describe_hash(const struct rql_plan_context *plan, struct rql_
                                 struct rql_error *err)
 {
 	(void)schema;
-	return describe_as(&rql_structure_hash_index, plan, all, sql, st, options, out, err);
+	return rql_structure_index_describe(&rql_structure_hash_index, plan, all, sql, st, NULL, options, out, err);
 }
 
 static rql_status describe_auto(const struct rql_plan_context *plan, struct rql_structures *all, const char *sql,
@@ -76,25 +74,7 @@ static rql_status describe_auto(const struct rql_plan_context *plan, struct rql_
                                 struct rql_error *err)
 {
 	(void)schema;
-	return describe_as(&rql_structure_auto_index, plan, all, sql, st, options, out, err);
-}
-
-static rql_status describe_rx(const struct rql_plan_context *plan, struct rql_structures *all, const char *sql,
-                              const struct rql_statement *st, const char *schema,
-                              const struct rql_structure_options *options, struct rql_structure **out,
-                              struct rql_error *err)
-{
-	(void)schema;
-	return describe_as(&rql_structure_rx_index, plan, all, sql, st, options, out, err);
-}
-
-static rql_status describe_cgrx(const struct rql_plan_context *plan, struct rql_structures *all, const char *sql,
-                                const struct rql_statement *st, const char *schema,
-                                const struct rql_structure_options *options, struct rql_structure **out,
-                                struct rql_error *err)
-{
-	(void)schema;
-	return describe_as(&rql_structure_cgrx_index, plan, all, sql, st, options, out, err);
+	return rql_structure_index_describe(&rql_structure_auto_index, plan, all, sql, st, NULL, options, out, err);
 }
 
 /* Bound is all that it can be. */
@@ -140,6 +120,7 @@ static rql_status each_columns(struct rql_structures *all, const struct rql_stru
 
 struct placing {
 	struct rql_build_context *ctx;
+	struct rql_structure *s; /* unpublished */
 	uint32_t placed;
 };
 
@@ -163,6 +144,7 @@ static rql_status place(void *state, const struct rql_store_snapshot *snapshot, 
 	struct rql_device *cpu = &p->ctx->structures->devices->device[0];
 	const struct rql_device *only = p->ctx->settings->only;
 	p->placed++;
+	RQL_TRY(rql_structure_rays_check(p->ctx, p->s, snapshot, of, err));
 	if (of->form != RQL_INDEX_SIEVE)
 		return rql_index_place(snapshot, of, cpu, p->ctx->progress, err);
 	return only && only != cpu && only->units[RQL_UNIT_COMPUTE] ? place_on_gpu(p, snapshot, of, err)
@@ -184,8 +166,9 @@ static void note_nothing(struct rql_build_context *ctx, const struct rql_structu
 
 rql_status rql_structure_index_build(struct rql_build_context *ctx, struct rql_structure *s, struct rql_error *err)
 {
-	struct placing p = {.ctx = ctx};
+	struct placing p = {.ctx = ctx, .s = s};
 	uint64_t start = rql_now_ns();
+	(void)rql_structure_set_text(&s->note, NULL); /* of what was there before */
 	RQL_TRY(rql_structure_index_bind(ctx->structures, s, err));
 	atomic_store(&ctx->progress->phase, "making an index");
 	rql_status status = each_columns(ctx->structures, s, place, &p, err);
@@ -373,7 +356,3 @@ const struct rql_structure_kind rql_structure_hash_index = {
 	RQL_INDEX_KIND("hash"), .options = read_options, .describe = describe_hash};
 const struct rql_structure_kind rql_structure_auto_index = {
 	RQL_INDEX_KIND("auto"), .options = read_options, .describe = describe_auto};
-const struct rql_structure_kind rql_structure_rx_index = {
-	RQL_INDEX_KIND("rx"), .options = read_options, .describe = describe_rx};
-const struct rql_structure_kind rql_structure_cgrx_index = {
-	RQL_INDEX_KIND("cgrx"), .options = read_options, .describe = describe_cgrx};

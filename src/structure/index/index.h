@@ -3,9 +3,23 @@
 #ifndef RQL_STRUCTURE_INDEX_INDEX_H
 #define RQL_STRUCTURE_INDEX_INDEX_H
 
+#include "structure/columns/columns.h"
 #include "structure/kind.h"
 
 extern const struct rql_structure_kind rql_structure_sieve;
+extern const struct rql_structure_kind rql_structure_rx_index;
+extern const struct rql_structure_kind rql_structure_cgrx_index;
+
+/* rql_structure_kind.describe, of those that have one to four key columns; check as of columns.h. */
+rql_status rql_structure_index_describe(const struct rql_structure_kind *kind, const struct rql_plan_context *plan,
+                                        struct rql_structures *all, const char *sql, const struct rql_statement *st,
+                                        rql_columns_check *check, const struct rql_structure_options *options,
+                                        struct rql_structure **out, struct rql_error *err) RQL_MUST_CHECK;
+/* rays.c: do the options hold the keys of these columns? A new index fails where they do not; for another one this is
+ * a notice of the statement, and its note. */
+rql_status rql_structure_rays_check(struct rql_build_context *ctx, struct rql_structure *s,
+                                    const struct rql_store_snapshot *snapshot, const struct rql_index_of *of,
+                                    struct rql_error *err) RQL_MUST_CHECK;
 
 /* rql_structure_kind's. */
 rql_status rql_structure_index_bind(struct rql_structures *all, struct rql_structure *s,

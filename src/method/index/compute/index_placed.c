@@ -268,18 +268,6 @@ bool rql_index_placed_there(const struct rql_store_segment *segment, const struc
 }
 
 /* ---- before it is there ---- */
-/* The greatest key that there may be. */
-static uint64_t greatest_of(const struct rql_store_segment *segment, const struct rql_index_of *of)
-{
-	struct rql_index_key key;
-	uint64_t greatest = 0;
-	rql_index_key_make(segment, of, &key);
-	for (uint32_t i = 0; i < key.count; i++)
-		greatest = i ? greatest * (key.digits[i].last + 2) + key.digits[i].last + 1
-		             : key.digits[i].last + (key.count > 1);
-	return greatest;
-}
-
 static double tree_levels(const struct rql_lookup_map *map)
 {
 	double levels = 1;
@@ -290,7 +278,7 @@ static double tree_levels(const struct rql_lookup_map *map)
 
 struct rql_index_shape rql_index_placed_shape(const struct rql_store_segment *segment, const struct rql_index_of *of)
 {
-	const uint64_t greatest = greatest_of(segment, of);
+	const uint64_t greatest = rql_index_key_bound(segment, of);
 	const uint32_t bits = greatest > UINT32_MAX ? 64 : 32;
 	const struct rql_lookup_map map = {.key_bits = bits, .count = segment->rows};
 	const double rows = (double)segment->rows, key = bits / 8.0;

@@ -32,12 +32,15 @@ static bool has_lines(const struct rql_index_choice *choice)
 		const struct rql_store_segment *segment = &choice->snapshot->segments[s];
 		struct rql_index_range ranges[RQL_INDEX_COLUMNS_MOST];
 		struct rql_index_key key;
+		struct rql_key_space space;
 		rql_index_key_make(segment, &choice->of, &key);
+		const uint64_t bound = rql_index_key_bound(segment, &choice->of);
+		(void)rql_rx_space(&choice->of.rays, bound, bound, &space);
 		for (uint32_t i = 0; i < look_ups && fits; i++) {
 			uint64_t low, high;
 			rql_index_sought(choice->tests, NULL, choice->covered, choice->tuple, i, ranges);
 			if (rql_index_key_range(&key, segment, ranges, choice->covered, &low, &high))
-				fits = (high - low) >> RQL_AXIS_BITS < RQL_RX_LINES - 1;
+				fits = (high - low) >> space.bits[0] < RQL_RX_LINES - 1;
 		}
 	}
 	return fits;
@@ -116,7 +119,9 @@ static rql_status record(const struct rql_index_gpu *gpu, uint32_t s, const stru
 		                                  .ends = batch->highs, .bits = bits, .state = state, .tally = to->counted};
 		return rql_record_cgrx(commands, &l, err);
 	}
-	const struct rql_rx_lookup l = {.rx = placed->rx, .form = RQL_KEY_OFFSET, .count = batch->count,
+	const struct rql_index_choice *choice = &rql_index_prepared_of(gpu)->choice;
+	const enum rql_key_form form = rql_rx_form_of(&choice->of.rays, &placed->rx->spec.space, choice->points);
+	const struct rql_rx_lookup l = {.rx = placed->rx, .form = form, .count = batch->count,
 	                                .points = batch->lows, .ends = batch->highs, .bits = bits, .state = state,
 	                                .tally = to->counted};
 	return rql_record_rx(commands, &l, err);
@@ -179,6 +184,7 @@ static void price(const struct rql_prepared *p, const struct rql_device *device,
 	const struct rql_store_snapshot *snapshot = p->choice.snapshot;
 	const double segments = snapshot->segment_count, rays = segments * p->gpu.look_ups, found = p->choice.found;
 	const bool coarse = p->choice.of.form == RQL_INDEX_CGRX;
+	const double triangles = coarse ? 0.0375 + 2.0 / (1 << rql_rx_log2_bucket(&p->choice.of.rays)) : 1; /* a row */
 	double missing = 0, resident = 0, placed = 0;
 	for (uint32_t s = 0; s < snapshot->segment_count; s++) {
 		const struct rql_store_segment *segment = &snapshot->segments[s];
@@ -188,7 +194,7 @@ static void price(const struct rql_prepared *p, const struct rql_device *device,
 		placed += there ? bytes : 0;
 		missing += there ? 0 : (double)segment->rows;
 	}
-	const double build = missing * (profile->primitive_ns * (coarse ? 0.1 : 1) + 12 / profile->upload_gbps);
+	const double build = missing * (profile->primitive_ns * triangles + 12 / profile->upload_gbps);
 	const double bytes = (double)rql_index_gpu_rows_bytes(&p->gpu);
 	const double keys = (double)rql_index_gpu_keys_bytes(&p->gpu);
 	*out = (struct rql_cost){.setup_ns = (missing > 0 ? missing * MAKE_ROW_NS + build : 0) + keys / profile->upload_gbps,

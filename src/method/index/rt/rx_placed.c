@@ -33,45 +33,56 @@ static rql_status upload(struct rql_rx_placed *p, const struct rql_index_map *ma
 	return rql_buffer_upload(p->rows, 0, map->rows, row_bytes, err);
 }
 
-/* Rays of ranges run along x, so that it is made no longer than y (key.h). Few spaces, since each is a pipeline that a
- * driver compiles. */
-static struct rql_key_space space_for(uint64_t greatest)
+/* Space and bits that cgRX drops: as many as it must where the cut is given, else whole steps of them, so that drivers
+ * compile few pipelines. */
+static void place_coarse(const struct rql_ray_design *design, struct rql_cgrx_spec *spec)
 {
-	static const uint32_t sizes[] = {RQL_AXIS_BITS, 32, 2 * RQL_AXIS_BITS, 64};
-	uint32_t i = 0;
-	while (sizes[i] < 64 && greatest >> sizes[i])
-		i++;
-	return rql_key_space_lattice(sizes[i], true);
-}
-
-/* The same for cgRX, by whole steps of bits that it drops. */
-static void place_coarse(struct rql_cgrx_spec *spec)
-{
+	if (design->bits[0]) {
+		spec->space = rql_rx_cut(design->bits);
+		while (!rql_key_fits(&spec->space, (spec->last - spec->base) >> spec->drop))
+			spec->drop++;
+		return;
+	}
 	rql_cgrx_choose_space(spec);
 	spec->drop = spec->drop / 8 * 8;
-	spec->space = space_for((spec->last - spec->base) >> spec->drop);
+	spec->space = rql_rx_lattice((spec->last - spec->base) >> spec->drop);
 }
 
-static rql_status build(struct rql_rx_placed *p, enum rql_index_form form, uint64_t count,
-                        struct rql_progress *progress, struct rql_error *err)
+static rql_status build_coarse(struct rql_rx_placed *p, const struct rql_ray_design *design, struct rql_cgrx_spec *spec,
+                               struct rql_progress *progress, struct rql_error *err)
 {
+	spec->log2_bucket = rql_rx_log2_bucket(design);
+	place_coarse(design, spec);
+	RQL_TRY(rql_cgrx_build(spec, progress, &p->cgrx, err));
+	p->placement.bytes = p->cgrx->bytes;
+	rql_buffer_free(p->keys); /* it has its own */
+	rql_buffer_free(p->rows);
+	p->keys = p->rows = NULL;
+	return RQL_OK;
+}
+
+static rql_status build(struct rql_rx_placed *p, const struct placing *state, uint64_t count, struct rql_error *err)
+{
+	const struct rql_index_of *of = state->of;
+	struct rql_progress *progress = state->progress;
 	const struct rql_span keys = {p->keys, 0}, rows = {p->rows, 0};
 	const uint32_t key_bits = p->narrow ? 32 : 64;
-	if (form == RQL_INDEX_CGRX) {
+	const bool compact = !of->rays.loose;
+	if (of->form == RQL_INDEX_CGRX) {
 		struct rql_cgrx_spec spec = {.key_bits = key_bits, .count = count, .keys = keys, .rows = rows,
-		                             .last = p->greatest, .log2_bucket = RQL_RX_LOG2_BUCKET, .compact = true};
-		place_coarse(&spec);
-		RQL_TRY(rql_cgrx_build(&spec, progress, &p->cgrx, err));
-		p->placement.bytes = p->cgrx->bytes;
-		rql_buffer_free(p->keys); /* it has its own */
-		rql_buffer_free(p->rows);
-		p->keys = p->rows = NULL;
-		return RQL_OK;
+		                             .last = p->greatest, .compact = compact};
+		return build_coarse(p, &of->rays, &spec, progress, err);
 	}
-	const struct rql_rx_spec spec = {.key_bits = key_bits, .count = count, .keys = keys, .rows = rows,
-	                                 .last = p->greatest, .space = space_for(p->greatest), .compact = true};
+	struct rql_rx_spec spec = {.key_bits = key_bits, .count = count, .keys = keys, .rows = rows, .last = p->greatest,
+	                           .primitive = rql_rx_primitive_of(&of->rays), .compact = compact};
+	const uint64_t bound = rql_index_key_bound(&state->snapshot->segments[state->segment], of);
+	(void)rql_rx_space(&of->rays, bound, p->greatest, &spec.space);
 	RQL_TRY(rql_rx_build(&spec, progress, &p->rx, err));
 	p->placement.bytes = p->rx->bytes + p->rows->bytes;
+	if (spec.primitive != RQL_RX_TRIANGLES) {
+		p->placement.bytes += p->keys->bytes;
+		return RQL_OK;
+	}
 	rql_buffer_free(p->keys); /* triangles need them no more */
 	p->keys = NULL;
 	p->rx->spec.keys.buffer = NULL;
@@ -92,7 +103,7 @@ static rql_status fill(struct rql_rx_placed *p, const struct placing *state, str
 		status = upload(p, &run->map, gpu, err);
 		*state->uploaded += (uint64_t)run->map.count * (p->narrow ? 8 : 12);
 		if (status == RQL_OK)
-			status = build(p, state->of->form, run->map.count, state->progress, err);
+			status = build(p, state, run->map.count, err);
 	}
 	rql_placement_release(&run->placement);
 	return status;
@@ -117,11 +128,11 @@ static rql_status make(const struct rql_place *at, struct rql_device *device, vo
 }
 
 static struct rql_place place_of(const struct rql_store_segment *segment, const struct rql_index_of *of,
-                                 char key[RQL_INDEX_KEY_BYTES])
+                                 char key[RQL_RUN_KEY])
 {
-	struct rql_place at = rql_index_place_of(segment, of, key);
-	at.kind = of->form == RQL_INDEX_CGRX ? "cgrx" : "rx";
-	return at;
+	char columns[RQL_INDEX_KEY_BYTES];
+	const struct rql_place run = rql_index_place_of(segment, of, columns);
+	return rql_index_rays_place(of, &run, key);
 }
 
 rql_status rql_rx_placed_get(const struct rql_store_snapshot *snapshot, uint32_t segment, const struct rql_index_of *of,
@@ -131,7 +142,7 @@ rql_status rql_rx_placed_get(const struct rql_store_snapshot *snapshot, uint32_t
 	const struct rql_store_segment *s = &snapshot->segments[segment];
 	struct placing state = {snapshot, segment, of, cpu, progress, uploaded};
 	struct rql_placement *placement = NULL;
-	char key[RQL_INDEX_KEY_BYTES];
+	char key[RQL_RUN_KEY];
 	const struct rql_place at = place_of(s, of, key);
 	rql_store_segment_watch(s, rql_placements_drop);
 	RQL_TRY(rql_placement_get(&at, gpu, make, &state, &placement, err));
@@ -142,7 +153,7 @@ rql_status rql_rx_placed_get(const struct rql_store_snapshot *snapshot, uint32_t
 bool rql_rx_placed_there(const struct rql_store_segment *segment, const struct rql_index_of *of,
                          const struct rql_device *gpu)
 {
-	char key[RQL_INDEX_KEY_BYTES];
+	char key[RQL_RUN_KEY];
 	const struct rql_place at = place_of(segment, of, key);
 	return rql_placement_there(&at, gpu, NULL);
 }
@@ -150,7 +161,9 @@ bool rql_rx_placed_there(const struct rql_store_segment *segment, const struct r
 uint64_t rql_rx_placed_bound(const struct rql_store_segment *segment, const struct rql_index_of *of,
                              const struct rql_device *gpu)
 {
-	const double each = gpu->profile.primitive_bytes + 4;
-	return (uint64_t)((double)segment->rows *
-	                  (of->form == RQL_INDEX_CGRX ? 12 + 2 * each / (1 << RQL_RX_LOG2_BUCKET) : each));
+	const struct rql_ray_design *design = &of->rays;
+	const double primitive = gpu->profile.primitive_bytes * (design->loose ? 2 : 1), rows = (double)segment->rows;
+	if (of->form == RQL_INDEX_CGRX)
+		return (uint64_t)(rows * (12 + 2 * (primitive + 4) / (1 << rql_rx_log2_bucket(design))));
+	return (uint64_t)(rows * (primitive + 4 + (design->primitive == RQL_RAY_TRIANGLE ? 0 : 8)));
 }

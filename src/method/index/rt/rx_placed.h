@@ -5,15 +5,15 @@
 
 #include "device/placement.h"
 #include "method/index/index_run.h"
+#include "method/index/rt/rx_design.h"
+#include "method/runs.h"
 #include "primitive/rt/cgrx.h"
-
-#define RQL_RX_LOG2_BUCKET 5u /* of cgRX (papers/002, table 5.4) */
 
 struct rql_rx_placed {
 	struct rql_placement placement; /* first */
 	struct rql_rx *rx;              /* one of the two; NULL both: the segment has no key */
 	struct rql_cgrx *cgrx;
-	struct rql_buffer *keys, *rows; /* of rx: what it reads; rows as of index_run.h */
+	struct rql_buffer *keys, *rows; /* of rx: what it reads; rows as of index_run.h, keys of boxes and spheres only */
 	struct rql_index_key key;       /* what its keys are made of */
 	struct rql_mem mem;             /* of the key's values */
 	uint64_t greatest;              /* key */
