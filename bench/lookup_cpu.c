@@ -73,7 +73,7 @@ static rql_status make(struct running *r, struct rql_index_pair *pairs, struct r
 	for (uint64_t row = 0; row < w->keys; row++)
 		pairs[row] = (struct rql_index_pair){rql_lookup_word(w->key, w->narrow, row), (uint32_t)row};
 	if (r->own) {
-		RQL_TRY(rql_index_map_make(map_form(f), pairs, spare, (uint32_t)w->keys, NULL, &r->map, err));
+		RQL_TRY(rql_index_map_make(map_form(f), pairs, spare, (uint32_t)w->keys, NULL, NULL, &r->map, err));
 		r->made = true;
 		return RQL_OK;
 	}

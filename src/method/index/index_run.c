@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "util/simd.h"
+#include "util/threads.h"
 
 static const char *const kinds[] = {
 	[RQL_INDEX_SORTED] = "sorted", [RQL_INDEX_BTREE] = "btree", [RQL_INDEX_HASH] = "hash", [RQL_INDEX_DIRECT] = "direct"};
@@ -25,32 +26,49 @@ struct making {
 	uint32_t count;
 };
 
-static void read_block(struct making *m, const struct rql_store_kernels *k, uint32_t block, union rql_index_room *room,
-                       uint64_t *keys)
+/* Blocks are read on all threads: their descriptors say how many rows of each have a key, so where its pairs begin. */
+struct reading {
+	const struct making *m;
+	const struct rql_store_kernels *kernels;
+	uint32_t *first; /* [blocks] */
+	struct read_room {
+		union rql_index_room values;
+		uint64_t keys[RQL_STORE_BLOCK];
+	} *room; /* [threads] */
+};
+
+static void read_block(void *state, uint64_t b, unsigned worker)
 {
+	const struct reading *r = state;
+	const struct making *m = r->m;
+	const uint32_t block = (uint32_t)b, rows = m->segment->columns[m->of->column].blocks[block].rows;
+	struct read_room *room = &r->room[worker];
+	struct rql_index_pair *to = m->pairs + r->first[block];
 	uint64_t known[RQL_STORE_BLOCK / 64];
-	const uint32_t rows = m->segment->columns[m->of->column].blocks[block].rows;
-	rql_index_key_read(&m->run->key, k, m->segment, block, room, keys, known);
-	for (uint32_t r = 0; r < rows; r++)
-		if (rql_bit(known, r))
-			m->pairs[m->count++] = (struct rql_index_pair){.key = keys[r], .row = block * RQL_STORE_BLOCK + r};
+	if (m->progress && atomic_load(&m->progress->cancel))
+		return;
+	rql_index_key_read(&m->run->key, r->kernels, m->segment, block, &room->values, room->keys, known);
+	for (uint32_t i = 0; i < rows; i++)
+		if (rql_bit(known, i))
+			*to++ = (struct rql_index_pair){.key = room->keys[i], .row = block * RQL_STORE_BLOCK + i};
 }
 
 static rql_status read_segment(struct making *m, const struct rql_device *device, struct rql_mem *mem,
                                struct rql_error *err)
 {
-	const struct rql_store_kernels *k = rql_store_kernels_for(device->simd);
-	union rql_index_room *room;
-	uint64_t *keys;
+	const struct rql_store_block *blocks = m->segment->columns[m->of->column].blocks;
+	struct reading r = {.m = m, .kernels = rql_store_kernels_for(device->simd)};
 	if (m->run->key.placed)
 		return rql_index_places_make(m->segment, device, m->progress, m->run, m->pairs, &m->count, err);
-	RQL_TRY(RQL_MEM_ARRAY(mem, room, 1, err));
-	RQL_TRY(RQL_MEM_ARRAY(mem, keys, RQL_STORE_BLOCK, err));
+	RQL_TRY(RQL_MEM_ARRAY(mem, r.first, m->segment->blocks, err));
+	RQL_TRY(RQL_MEM_ARRAY(mem, r.room, device->pool ? rql_pool_threads(device->pool) : 1, err));
 	for (uint32_t b = 0; b < m->segment->blocks; b++) {
-		if (m->progress && atomic_load(&m->progress->cancel))
-			return rql_error_set(err, RQL_ERROR_INTERRUPTED, "INTERRUPT Error: Interrupted!");
-		read_block(m, k, b, room, keys);
+		r.first[b] = m->count;
+		m->count += blocks[b].rows - (uint32_t)blocks[b].nulls;
 	}
+	rql_pool_each(device->pool, m->segment->blocks, read_block, &r);
+	if (m->progress && atomic_load(&m->progress->cancel))
+		return rql_error_set(err, RQL_ERROR_INTERRUPTED, "INTERRUPT Error: Interrupted!");
 	return RQL_OK;
 }
 
@@ -97,7 +115,7 @@ static rql_status make(const struct rql_place *at, struct rql_device *device, vo
 	if (status == RQL_OK)
 		status = read_segment(m, device, &mem, err);
 	if (status == RQL_OK)
-		status = rql_index_map_make(form, m->pairs, spare, m->count, m->budget, &run->map, err);
+		status = rql_index_map_make(form, m->pairs, spare, m->count, device->pool, m->budget, &run->map, err);
 	rql_mem_clear(&mem);
 	if (status != RQL_OK) {
 		destroy(&run->placement);

@@ -1,23 +1,20 @@
 /* What the forms of maps share: making one of pairs, finding in it. */
 #include "method/index/forms/index_map.h"
 
-#include "util/sort.h"
-
 static rql_status make(struct rql_index_map *map, struct rql_index_pair *pairs, struct rql_index_pair *spare,
-                       struct rql_error *err)
+                       struct rql_pool *pool, struct rql_error *err)
 {
 	if (map->form == RQL_INDEX_DIRECT)
 		return rql_index_direct_make(map, pairs, err);
-	const struct rql_index_pair *sorted =
-		rql_sort_keyed(pairs, spare, map->count, sizeof *pairs, offsetof(struct rql_index_pair, key));
+	const struct rql_index_pair *sorted = rql_index_pairs_sort(pairs, spare, map->count, map->greatest, pool);
 	return map->form == RQL_INDEX_HASH    ? rql_index_hash_make(map, sorted, err)
 	       : map->form == RQL_INDEX_BTREE ? rql_index_btree_make(map, sorted, err)
 	                                      : rql_index_sorted_make(map, sorted, err);
 }
 
 rql_status rql_index_map_make(enum rql_index_form form, struct rql_index_pair *pairs, struct rql_index_pair *spare,
-                              uint32_t count, struct rql_budget *budget, struct rql_index_map *out,
-                              struct rql_error *err)
+                              uint32_t count, struct rql_pool *pool, struct rql_budget *budget,
+                              struct rql_index_map *out, struct rql_error *err)
 {
 	struct rql_index_map map = {.form = form, .count = count};
 	for (uint32_t i = 0; i < count; i++)
@@ -25,7 +22,7 @@ rql_status rql_index_map_make(enum rql_index_form form, struct rql_index_pair *p
 	map.narrow = map.greatest <= UINT32_MAX;
 	*out = map;
 	rql_mem_init(&out->mem, budget, "an index");
-	rql_status status = make(out, pairs, spare, err);
+	rql_status status = make(out, pairs, spare, pool, err);
 	if (status != RQL_OK)
 		rql_index_map_clear(out);
 	return status;

@@ -6,6 +6,7 @@
 
 #include "method/request.h"
 #include "util/mem.h"
+#include "util/threads.h"
 
 struct rql_index_pair {
 	uint64_t key;
@@ -31,12 +32,15 @@ struct rql_index_map {
 	void *levels[RQL_INDEX_LEVELS];
 };
 
-/* Takes `count` pairs, of each key with ascending rows, and sorts them; spare has room for as many. DIRECT: it leaves
- * them as they are, spare may be NULL, and a greatest key of some times `count` is too much memory. Nothing is left
- * behind on failure. */
+/* Takes `count` pairs, of each key with ascending rows, and sorts them on the pool's threads (NULL: the caller's alone);
+ * spare has room for as many. DIRECT: it leaves them as they are, spare may be NULL, and a greatest key of some times
+ * `count` is too much memory. Nothing is left behind on failure. */
 rql_status rql_index_map_make(enum rql_index_form form, struct rql_index_pair *pairs, struct rql_index_pair *spare,
-                              uint32_t count, struct rql_budget *budget, struct rql_index_map *out,
-                              struct rql_error *err) RQL_MUST_CHECK;
+                              uint32_t count, struct rql_pool *pool, struct rql_budget *budget,
+                              struct rql_index_map *out, struct rql_error *err) RQL_MUST_CHECK;
+/* Its sort, which is stable (index_sort.c): in one of the two arrays, which is returned. greatest: no key is above it. */
+struct rql_index_pair *rql_index_pairs_sort(struct rql_index_pair *pairs, struct rql_index_pair *spare, uint32_t count,
+                                            uint64_t greatest, struct rql_pool *pool);
 void rql_index_map_clear(struct rql_index_map *map);
 /* How many rows have keys in [least, greatest], and where they stand: one behind another, of one key in ascending order.
  * HASH: least == greatest. */
