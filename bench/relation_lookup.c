@@ -53,7 +53,7 @@ struct lookup_case {
 	struct rql_relation_bench_args data, scatter; /* data: of the check */
 	struct rql_relation_bench *bench;
 	struct rql_lookup_build build;
-	struct rql_lookup lookup;
+	struct rql_lookup_batch lookup;
 	struct rql_sort sort; /* of the probes with their places: the rival */
 	struct rql_buffer *sorted_rows;
 };
@@ -88,7 +88,7 @@ static rql_status make_keys(struct rql_relation_bench *b, const struct shape *s,
 static rql_status make_probes(struct rql_relation_bench *b, const struct shape *s, struct lookup_case *one,
                               struct rql_error *err)
 {
-	struct rql_lookup *lookup = &one->lookup;
+	struct rql_lookup_batch *lookup = &one->lookup;
 	struct rql_relation_bench_args *args = &one->data;
 	lookup->count = args->rows;
 	RQL_TRY(rql_relation_buffer(b, lookup->count * key_bytes(one), &lookup->points.buffer, err));
@@ -227,7 +227,7 @@ static double search_sectors(const struct lookup_case *one)
  * searches in sorted keys that are skewed, but for those that halve them. */
 static double probe_moves(const struct lookup_case *one, bool parted)
 {
-	const struct rql_lookup *lookup = &one->lookup;
+	const struct rql_lookup_batch *lookup = &one->lookup;
 	const bool skewed = one->data.spread == RQL_BENCH_CLUSTERED || one->data.spread == RQL_BENCH_EXPONENTIAL;
 	if (skewed && one->form->form == RQL_LOOKUP_SORTED && (!one->form->plain || one->form->search))
 		return 0;
@@ -258,7 +258,7 @@ static rql_status record_lookup(struct rql_relation_case *one, struct rql_comman
 static rql_status record_by_sort(struct rql_relation_case *base, struct rql_commands *c, struct rql_error *err)
 {
 	struct lookup_case *one = base->state;
-	struct rql_lookup lookup = one->lookup;
+	struct rql_lookup_batch lookup = one->lookup;
 	RQL_TRY(rql_record_sort(c, &one->sort, err));
 	lookup.points = one->sort.keys_out;
 	lookup.rows = (struct rql_span){one->sorted_rows, 0};
@@ -308,7 +308,7 @@ static rql_status measure_probes(struct rql_relation_bench *b, struct lookup_cas
                                  const char *what, struct rql_error *err)
 {
 	uint32_t kept = b->buffer_count;
-	struct rql_lookup *lookup = &one->lookup;
+	struct rql_lookup_batch *lookup = &one->lookup;
 	lookup->order = order;
 	one->base.scratch_bytes = rql_lookup_temp_bytes(lookup);
 	one->base.moved_bytes = probe_moves(one, one->base.scratch_bytes != 0);

@@ -204,11 +204,11 @@ static rql_status map_memory(struct running *r, struct rql_error *err)
 	return rql_relation_buffer(w->b, rql_lookup_starts(map) * 4, &map->starts.buffer, err);
 }
 
-static struct rql_lookup map_lookup(const struct running *r, struct rql_span point, struct rql_span end,
+static struct rql_lookup_batch map_lookup(const struct running *r, struct rql_span point, struct rql_span end,
                                     struct rql_span out, uint64_t count)
 {
 	const bool sums = r->w->sum_out.buffer != NULL;
-	return (struct rql_lookup){.map = r->map, .count = count, .points = point, .ends = end, .temp = r->map_temp,
+	return (struct rql_lookup_batch){.map = r->map, .count = count, .points = point, .ends = end, .temp = r->map_temp,
 	                           .rows = sums ? (struct rql_span){NULL, 0} : out,
 	                           .sums = sums ? out : (struct rql_span){NULL, 0}};
 }
@@ -217,7 +217,7 @@ static struct rql_lookup map_lookup(const struct running *r, struct rql_span poi
 static rql_status map_partitions(struct running *r, struct rql_error *err)
 {
 	struct rql_rx_world *w = r->w;
-	const struct rql_lookup l = map_lookup(r, w->point, w->end, w->sum_out.buffer ? w->sum_out : w->row_out, w->probes);
+	const struct rql_lookup_batch l = map_lookup(r, w->point, w->end, w->sum_out.buffer ? w->sum_out : w->row_out, w->probes);
 	const uint64_t bytes = w->shape->partitioned ? rql_lookup_temp_bytes(&l) : 0;
 	return bytes ? rql_relation_buffer(w->b, bytes, &r->map_temp.buffer, err) : RQL_OK;
 }
@@ -361,7 +361,7 @@ static rql_status record_batch(struct running *r, struct rql_commands *c, uint64
 		                                  .value_bits = 32, .values = w->value, .state = w->state, .tally = r->tally};
 		return rql_record_cgrx(c, &l, err);
 	}
-	const struct rql_lookup l = map_lookup(r, point, end, sorted ? w->moved_out : rows.buffer ? rows : sums, count);
+	const struct rql_lookup_batch l = map_lookup(r, point, end, sorted ? w->moved_out : rows.buffer ? rows : sums, count);
 	return rql_record_lookup(c, &l, err);
 }
 

@@ -425,6 +425,9 @@ struct rql_pair {
 	bool mark;                 /* LEFT: a row stays once, and of the build side there is only RQL_PAIR_MARK. No conditions */
 	bool full;                 /* LEFT: and so do rows of the build side without a match */
 	bool single;               /* LEFT: a row with several matches is an error, which the host raises */
+	/* INNER, LEFT: of a row's matches the one whose value is nearest, or of several equally near any. The only condition is the
+	 * order of the two values. keyless: then there may be no key. null_fails: a probe row without key or value is an error. */
+	bool nearest, keyless, null_fails;
 	uint32_t condition_count;  /* two rows with one key are a match only where all hold: NULL does not */
 	struct rql_pair_condition {
 		enum rql_pair_test test; /* probe <test> build */

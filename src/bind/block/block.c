@@ -296,7 +296,10 @@ static bool has_key(const struct joining *j, const struct rql_expr *e)
 static rql_status take_key(struct joining *j, const struct rql_expr *e, bool *taken)
 {
 	uint32_t i;
-	*taken = j->side.key_count < (j->reals ? 1 : 2) && is_key(j, e, j->reals, &i);
+	*taken = j->side.key_count < (j->reals                        ? 1u
+	                              : rql_side_is_asof(j->side.kind) ? RQL_SIDE_KEYS
+	                                                               : 2u) &&
+	         is_key(j, e, j->reals, &i);
 	if (!*taken)
 		return RQL_OK;
 	struct rql_side_key *key = &j->side.keys[j->side.key_count++];
@@ -363,7 +366,8 @@ static rql_status set_kind(struct joining *j)
 		{RQL_JOIN_SINGLE, RQL_SIDE_LEFT, false},    {RQL_JOIN_SEMI, RQL_SIDE_SEMI, false},
 		{RQL_JOIN_RIGHT_SEMI, RQL_SIDE_SEMI, true}, {RQL_JOIN_ANTI, RQL_SIDE_ANTI, false},
 		{RQL_JOIN_RIGHT_ANTI, RQL_SIDE_ANTI, true}, {RQL_JOIN_MARK, RQL_SIDE_MARK, false},
-		{RQL_JOIN_FULL, RQL_SIDE_FULL, false},
+		{RQL_JOIN_FULL, RQL_SIDE_FULL, false},      {RQL_JOIN_ASOF, RQL_SIDE_ASOF, false},
+		{RQL_JOIN_ASOF_LEFT, RQL_SIDE_ASOF_LEFT, false},
 	};
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
 		if (kinds[i].join != j->rel->join)
@@ -373,7 +377,7 @@ static rql_status set_kind(struct joining *j)
 		j->right = kinds[i].right;
 		return RQL_OK;
 	}
-	return rql_error_set(j->f->err, RQL_ERROR_UNSUPPORTED, "an ASOF join lies below the %s", j->f->above);
+	return rql_error_set(j->f->err, RQL_ERROR_UNSUPPORTED, "an unknown join lies below the %s", j->f->above);
 }
 
 /* CASE WHEN all conditions THEN e ELSE NULL END */
@@ -446,7 +450,8 @@ static struct rql_expr *mark_of(struct joining *j)
 
 static rql_status side_outputs(struct joining *j, struct columns *out)
 {
-	const bool gives = j->side.kind == RQL_SIDE_LEFT || j->side.kind == RQL_SIDE_FULL;
+	const bool gives =
+		j->side.kind == RQL_SIDE_LEFT || j->side.kind == RQL_SIDE_FULL || rql_side_is_asof(j->side.kind);
 	uint32_t blocks = j->input.count, sides = gives ? j->side.rel->column_count : 0;
 	bool mark = j->side.kind == RQL_SIDE_MARK;
 	out->count = blocks + sides + mark;
@@ -487,6 +492,17 @@ static rql_status above_full(struct flattening *f)
 	return rql_error_set(f->err, RQL_ERROR_UNSUPPORTED, "a full outer join lies below another join");
 }
 
+/* Of an ASOF join: is each condition one of both inputs, so that the one that is no key compares their values? */
+static bool is_order(const struct joining *j, const struct rql_rel *rel)
+{
+	bool both = true;
+	for (uint32_t i = 0; i < rel->expr_count; i++)
+		both &= inputs_of(j, rel->exprs[i]) == (READS_OUTER | READS_SIDE);
+	const struct rql_expr *open = j->open.items[0];
+	return both && open->kind == RQL_EXPR_COMPARE && (open->name[0] == '<' || open->name[0] == '>') &&
+	       strcmp(open->name, "<>") != 0;
+}
+
 static rql_status flatten_side(struct flattening *f, const struct rql_rel *rel, struct columns *out)
 {
 	struct joining j = {.f = f, .rel = rel, .lefts = rel->children[0]->column_count};
@@ -506,7 +522,10 @@ static rql_status flatten_side(struct flattening *f, const struct rql_rel *rel, 
 	if (!is_closed(j.side.rel, NULL, 0))
 		return rql_error_set(f->err, RQL_ERROR_UNSUPPORTED,
 		                     "an outer, semi or anti join with rows that are used elsewhere, too");
-	if (!j.side.key_count || (j.side.kind == RQL_SIDE_MARK && j.side.key_count > 1))
+	if (rql_side_is_asof(j.side.kind) && (j.open.count != 1 || !is_order(&j, rel)))
+		return rql_error_set(f->err, RQL_ERROR_UNSUPPORTED, "an ASOF join by more than 4 equalities, or by others than of columns");
+	if (!rql_side_is_asof(j.side.kind) &&
+	    (!j.side.key_count || (j.side.kind == RQL_SIDE_MARK && j.side.key_count > 1)))
 		return rql_error_set(f->err, RQL_ERROR_UNSUPPORTED, "an outer join, EXISTS or IN by %s",
 		                     j.side.key_count ? "several columns of which one may be NULL"
 		                                      : "no pair of equal columns");

@@ -16,11 +16,19 @@ enum rql_side_kind {
 	RQL_SIDE_ANTI, /* ... only if it has none */
 	RQL_SIDE_FULL, /* as LEFT, and its rows without a match stay, too, beside NULLs: the last side. Keys may come any number
 	                  of times */
+	/* ... only if it has one by the conditions, and its columns are those of the nearest; ASOF_LEFT: or NULL, where it has none.
+	 * The one condition beyond the keys is the order of two values; there may be no keys. */
+	RQL_SIDE_ASOF,
+	RQL_SIDE_ASOF_LEFT,
 	RQL_SIDE_MARK, /* whether it has one, as two BOOLEAN columns: RQL_MARK_OF_KEY, RQL_MARK_OF_NULL */
 };
 /* One key: the mark of rows whose key is not NULL (NULL, not false, where `x IN (...)` says so because the side has a NULL
  * key), and of those whose key is. */
 enum { RQL_MARK_OF_KEY, RQL_MARK_OF_NULL };
+static inline bool rql_side_is_asof(enum rql_side_kind kind)
+{
+	return kind == RQL_SIDE_ASOF || kind == RQL_SIDE_ASOF_LEFT;
+}
 #define RQL_SIDE_KEYS 4u
 struct rql_block_side {
 	enum rql_side_kind kind;
@@ -31,7 +39,7 @@ struct rql_block_side {
 	 * they are true THEN its column ELSE NULL, so that who has one row of a key need not test them. */
 	uint32_t condition_count;
 	struct rql_expr *const *conditions;
-	uint32_t key_count; /* of a block 1 or 2; conjuncts, but 1 for MARK and not_in, and where it is a real number */
+	uint32_t key_count; /* of a block 1 or 2; conjuncts, but 1 for MARK and not_in, and where it is a real number; ASOF: 0 to 4 */
 	struct rql_side_key {
 		const struct rql_expr *outer; /* over the block's columns, or those of earlier sides */
 		const struct rql_expr *inner; /* of the same type, over REFs to rel's columns */
@@ -62,6 +70,15 @@ struct rql_block {
 	struct rql_expr **aggs; /* RQL_EXPR_AGGREGATE */
 	uint32_t column_count;  /* distinct base columns touched: what the host would scan */
 };
+
+/* Whom no structure answers alone. */
+static inline bool rql_block_has_asof(const struct rql_block *block)
+{
+	bool has = false;
+	for (uint32_t i = 0; i < block->side_count; i++)
+		has |= rql_side_is_asof(block->sides[i].kind);
+	return has;
+}
 
 /* rel is an AGGREGATE or a DISTINCT. RQL_ERROR_UNSUPPORTED with the reason when it is no block. */
 rql_status rql_block_make(struct rql_arena *arena, const struct rql_rel *rel, struct rql_block **out,

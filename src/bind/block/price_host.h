@@ -15,6 +15,8 @@
 #define RQL_HOST_RESULT_VALUE 25.0
 #define RQL_HOST_INNER_VALUE 2.0
 #define RQL_HOST_SORTED_ROW 60.0
+/* A row of either side of an ASOF join: both are sorted. */
+#define RQL_HOST_ASOF_ROW 150.0
 
 struct rql_host_work {
 	const struct rql_block *block;

@@ -431,6 +431,8 @@ static rql_status plant_sides(struct shaping *s)
 		star->owner[RQL_BLOCK_SIDE(i)] = NOBODY;
 	for (uint32_t i = 0; i < s->block->side_count; i++) {
 		const struct rql_block_side *side = &s->block->sides[i];
+		if (rql_side_is_asof(side->kind))
+			return rql_error_set(s->err, RQL_ERROR_UNSUPPORTED, "an ASOF join, of which the nearest row is looked up");
 		uint32_t who = keys_owner(s, side);
 		if (side->condition_count && side->kind != RQL_SIDE_LEFT)
 			return refuse_side(s, "by further conditions, which are tested for every pair of rows");

@@ -86,6 +86,7 @@ struct rql_join_step {
 	bool full;   /* LEFT: the relation's rows without a match stay, too; the last step */
 	bool single; /* LEFT: of a row with several matches the host makes an error */
 	bool mark;   /* LEFT: of the relation there is one column, RQL_JOIN_MARK: whether it has the row's key, three-valued */
+	bool nearest; /* INNER, LEFT: of the rows that match the one whose value is nearest; the condition is the order of the values */
 	uint32_t owner; /* the relation before it that has the other keys */
 	uint32_t key_count;
 	struct rql_join_key keys[RQL_JOIN_KEYS]; /* outer: the owner's */

@@ -641,13 +641,18 @@ rql_status rql_join_bind(struct rql_join_graph *g)
 			key->inner_output += moved(own);
 		}
 		const uint32_t conditions = g->steps[s].condition_count; /* keys may need more */
-		RQL_TRY(bind_key(g, &g->steps[s]));
+		if (g->steps[s].key_count)
+			RQL_TRY(bind_key(g, &g->steps[s]));
 		for (uint32_t k = 0; k < conditions; k++) {
 			struct rql_join_test_of *c = &g->steps[s].conditions[k];
 			const struct rql_join_relation *outer = &g->relations[c->relation], *inner = &g->relations[g->steps[s].relation];
 			c->outer_output += moved(outer);
 			c->inner_output += moved(inner);
 			RQL_TRY(bind_condition(g, &g->steps[s], c));
+		}
+		if (!g->steps[s].key_count) { /* of an ASOF join: its values stand for a key */
+			g->steps[s].outer_column = g->steps[s].conditions[0].outer_column;
+			g->steps[s].inner_column = g->steps[s].conditions[0].inner_column;
 		}
 	}
 	return RQL_OK;

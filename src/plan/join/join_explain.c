@@ -35,7 +35,8 @@ static void put_joins(struct rql_strbuf *text, const struct rql_join_graph *g)
 		if (joins)
 			put_joins(text, r->groups);
 		rql_strbuf_printf(text, "  %s %s%s (%llu rows, structure %s) by %u column%s",
-		                  step->mark   ? "mark join with"
+		                  step->nearest ? step->kind == RQL_LOOKUP_LEFT ? "asof left join with" : "asof join with"
+		                  : step->mark ? "mark join with"
 		                  : step->full ? "full join with"
 		                               : kinds[step->kind],
 		                  joins       ? "joined rows of "
@@ -46,7 +47,8 @@ static void put_joins(struct rql_strbuf *text, const struct rql_join_graph *g)
 		                  step->key_count == 1 ? "" : "s");
 		if (step->condition_count)
 			rql_strbuf_printf(text, " and %u condition%s", step->condition_count, step->condition_count == 1 ? "" : "s");
-		rql_strbuf_printf(text, ", by %s on the device, keys need not be unique\n", step->unit ? step->unit : "?");
+		rql_strbuf_printf(text, ", by %s on the device, %s\n", step->unit ? step->unit : "?",
+		                  step->nearest ? "the nearest row of each" : "keys need not be unique");
 	}
 }
 
@@ -62,7 +64,7 @@ const char *rql_join_explain(const struct rql_join_graph *g)
 double rql_join_host_values(const struct rql_join_graph *g, const struct rql_cost *cost)
 {
 	uint64_t rows[RQL_BLOCK_MAX_TABLES];
-	double inner = 0, selected = 0, below = 0;
+	double inner = 0, selected = 0, below = 0, sorted = 0;
 	for (uint32_t r = 0; r < g->relation_count; r++) {
 		const struct rql_join_relation *relation = &g->relations[r];
 		uint64_t all = relation->groups ? (uint64_t)relation->cost.rows_out : rql_join_rows(relation);
@@ -74,6 +76,9 @@ double rql_join_host_values(const struct rql_join_graph *g, const struct rql_cos
 			rows[r] = all;
 		selected += r == g->largest ? 0 : (double)all;
 	}
+	for (uint32_t s = 0; s < g->step_count; s++)
+		if (g->steps[s].nearest)
+			sorted += g->relations[g->steps[s].owner].rows + g->relations[g->steps[s].relation].rows;
 	const struct rql_structure *s = g->relations[g->largest].structure;
 	const uint64_t rows_largest = rows[g->largest];
 	const struct rql_host_work work = {.block = g->block,
@@ -87,5 +92,5 @@ double rql_join_host_values(const struct rql_join_graph *g, const struct rql_cos
 	                                   .column_ids = s->column_ids};
 	unsigned threads = rql_pool_threads(g->p->ctx->devices->device[0].pool);
 	const double given = g->rows ? rql_join_rows_host_values(g->rows, cost) : 0;
-	return below + (rql_host_work_values(&work) + given) * rql_host_idle_factor(threads, rows_largest);
+	return below + (rql_host_work_values(&work) + given + sorted * RQL_HOST_ASOF_ROW) * rql_host_idle_factor(threads, rows_largest);
 }

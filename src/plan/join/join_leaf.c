@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "bind/block/price_host.h"
+#include "host/host.h"
 #include "plan/join/join.h"
 #include "plan/join/join_order.h"
 #include "plan/price/await.h"
@@ -234,12 +235,12 @@ static bool is_wanted(const struct building *b, const struct chained *c)
 static double expected_rows(const struct rql_join_step *step, const struct chain *outer, const struct chain *inner)
 {
 	const double rows = rql_join_order_rows(step->kind, outer->source.rows, inner->source.rows, step->distinct);
-	return step->mark ? outer->source.rows : step->full ? rows + inner->source.rows : rows;
+	return step->mark || step->nearest ? outer->source.rows : step->full ? rows + inner->source.rows : rows;
 }
 
 static uint64_t most_rows(const struct rql_join_step *step, const struct chain *outer, double expected)
 {
-	if (step->kind == RQL_LOOKUP_SEMI || step->kind == RQL_LOOKUP_ANTI || step->mark)
+	if (step->kind == RQL_LOOKUP_SEMI || step->kind == RQL_LOOKUP_ANTI || step->mark || step->nearest)
 		return outer->source.form->rows;
 	double most = expected * ROWS_PER_EXPECTED;
 	return most < (double)ROWS_LEAST ? ROWS_LEAST : most < (double)ROWS_MOST ? (uint64_t)most : ROWS_MOST;
@@ -263,7 +264,8 @@ static bool keep_columns(const struct building *b, const struct chain *outer, co
 {
 	const struct chain *chains[] = {probe, build};
 	/* No row of the outer chain comes twice, so that its rows add up to no more than before. */
-	const bool once = step->kind == RQL_LOOKUP_SEMI || step->kind == RQL_LOOKUP_ANTI || step->mark || step->single;
+	const bool once = step->kind == RQL_LOOKUP_SEMI || step->kind == RQL_LOOKUP_ANTI || step->mark || step->single ||
+	                  step->nearest;
 	struct rql_arena *arena = b->g->p->arena;
 	const uint32_t most = probe->column_count + build->column_count + 2;
 	out->columns = RQL_NEW_ARRAY(arena, struct chained, most);
@@ -326,7 +328,7 @@ static rql_status add_conditions(struct building *b, const struct rql_join_step 
 /* May rows of the side be dropped that have no key of the other one's? Only a relation's own are. */
 static bool may_look_up(const struct building *b, const struct rql_join_step *step, bool of_inner)
 {
-	bool may = !step->full && !step->not_in && !step->mark;
+	bool may = !step->full && !step->not_in && !step->mark && !step->nearest;
 	for (uint32_t k = 0; k < step->key_count; k++)
 		may &= !step->keys[k].null_safe;
 	if (!may)
@@ -386,6 +388,12 @@ static rql_status look_up_keys(struct building *b, const struct rql_join_step *s
 	return status;
 }
 
+/* DuckDB 1.5 finds some row by a NULL of an ASOF join with keys (flow/join/join_range.c). */
+static bool null_finds(void)
+{
+	return rql_plan_dialect_of(rql_host_library_version()) != RQL_PLAN_2;
+}
+
 /* outer becomes its join with inner. What is prepared takes both sources over. */
 static rql_status join(struct building *b, const struct rql_join_step *step, struct chain *outer, struct chain *inner)
 {
@@ -396,7 +404,7 @@ static rql_status join(struct building *b, const struct rql_join_step *step, str
 	if (outer_key == RQL_NONE || inner_key == RQL_NONE)
 		return rql_error_set(g->err, RQL_ERROR_INTERNAL, "a join's key is not among its columns");
 	RQL_TRY(look_up_keys(b, step, outer, inner, (const uint32_t[]){outer_key, inner_key}, expected));
-	const bool either = step->kind == RQL_LOOKUP_INNER || (step->full && !step->condition_count);
+	const bool either = (step->kind == RQL_LOOKUP_INNER && !step->nearest) || (step->full && !step->condition_count);
 	const bool swap = either && inner->source.rows > outer->source.rows;
 	const struct chain *probe = swap ? inner : outer, *build = swap ? outer : inner;
 	struct chain next = {0};
@@ -408,6 +416,9 @@ static rql_status join(struct building *b, const struct rql_join_step *step, str
 	                        .mark = step->mark,
 	                        .full = step->full,
 	                        .single = step->single,
+	                        .nearest = step->nearest,
+	                        .keyless = step->nearest && !step->key_count,
+	                        .null_fails = step->nearest && step->key_count && null_finds(),
 	                        .probe = probe->source,
 	                        .build = build->source,
 	                        .probe_key = swap ? inner_key : outer_key,

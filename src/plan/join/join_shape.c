@@ -212,7 +212,8 @@ static struct rql_join_edge *find_edge(const struct rql_join_graph *g, uint32_t 
 static bool is_there_before(const struct rql_join_graph *g, uint32_t relation, const struct rql_expr *e)
 {
 	const struct rql_block_side *side = g->relations[relation].side;
-	return !side || (side->kind == RQL_SIDE_LEFT && e->kind == RQL_EXPR_COLUMN);
+	return !side ||
+	       ((side->kind == RQL_SIDE_LEFT || rql_side_is_asof(side->kind)) && e->kind == RQL_EXPR_COLUMN);
 }
 
 static bool find_test(const char *name, bool flip, struct rql_join_test_of *out)
@@ -279,6 +280,20 @@ static rql_status add_equality(struct rql_join_graph *g, const struct rql_expr *
 	return edge->a == a ? add_key(g, edge, x, y, false) : add_key(g, edge, y, x, false);
 }
 
+/* An ASOF join without equalities is joined to the relation whose value its order compares. */
+static rql_status add_order_edge(struct rql_join_graph *g, uint32_t relation, struct rql_join_edge **edge)
+{
+	const struct rql_expr *e = g->relations[relation].side->conditions[0];
+	for (uint32_t i = 0; i < e->child_count; i++) {
+		const uint32_t owner = rql_join_relation_of(g, reader_of(e->children[i]));
+		if (owner != RQL_NONE && owner < relation) {
+			*edge = add_edge(g, owner, relation);
+			return RQL_OK;
+		}
+	}
+	return refuse(g, "an ASOF join by values of several tables", "");
+}
+
 static rql_status add_side_edge(struct rql_join_graph *g, uint32_t relation)
 {
 	const struct rql_block_side *side = g->relations[relation].side;
@@ -294,8 +309,12 @@ static rql_status add_side_edge(struct rql_join_graph *g, uint32_t relation)
 		edge = edge ? edge : add_edge(g, owner, relation);
 		RQL_TRY(add_key(g, edge, side->keys[k].outer, side->keys[k].inner, side->keys[k].null_safe));
 	}
+	if (rql_side_is_asof(side->kind) && !edge)
+		RQL_TRY(add_order_edge(g, relation, &edge));
 	for (uint32_t k = 0; edge && k < side->condition_count; k++)
 		RQL_TRY(add_condition(g, edge, side->conditions[k]));
+	if (rql_side_is_asof(side->kind) && edge && !edge->conditions[0].inner)
+		return refuse(g, "an ASOF join by no comparison of a value of each side", "");
 	if (side->kind == RQL_SIDE_FULL) /* comes last: what is joined after it would drop its rows */
 		g->relations[relation].needs = (1u << relation) - 1;
 	return edge ? RQL_OK : refuse(g, "an outer, semi or anti join without a key", "");

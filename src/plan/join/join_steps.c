@@ -269,6 +269,8 @@ static enum rql_lookup_kind kind_of(const struct rql_join_relation *r)
 	                                             [RQL_SIDE_FULL] = RQL_LOOKUP_LEFT,
 	                                             [RQL_SIDE_SEMI] = RQL_LOOKUP_SEMI,
 	                                             [RQL_SIDE_ANTI] = RQL_LOOKUP_ANTI,
+	                                             [RQL_SIDE_ASOF] = RQL_LOOKUP_INNER,
+	                                             [RQL_SIDE_ASOF_LEFT] = RQL_LOOKUP_LEFT,
 	                                             [RQL_SIDE_MARK] = RQL_LOOKUP_LEFT};
 	return r->side ? kinds[r->side->kind] : RQL_LOOKUP_INNER;
 }
@@ -295,14 +297,20 @@ static rql_status estimate(struct rql_join_graph *g, struct rql_join_order_relat
 		relations[i] = (struct rql_join_order_relation){.rows = fmax(1, r->rows), .needs = r->needs, .kind = kind_of(r)};
 		if (r->side && r->side->kind == RQL_SIDE_MARK) /* no more rows, and no columns */
 			relations[i].kind = RQL_LOOKUP_ANTI;
+		if (r->side && rql_side_is_asof(r->side->kind)) /* joined to what is there, as it stays */
+			relations[i].kind = RQL_LOOKUP_LEFT;
 		for (uint32_t c = 0; c < r->outputs.count; c++)
 			relations[i].bytes += field_bytes(r, r->outputs.items[c]);
 	}
-	for (uint32_t e = 0; e < g->edge_count; e++)
+	for (uint32_t e = 0; e < g->edge_count; e++) {
+		const struct rql_block_side *side = g->relations[g->edges[e].b].side;
 		edges[e] = (struct rql_join_order_edge){.a = g->edges[e].a,
 		                                   .b = g->edges[e].b,
 		                                   .distinct = key_values(g, &g->edges[e]),
 		                                   .bytes = key_bytes(g, &g->edges[e])};
+		if (side && rql_side_is_asof(side->kind)) /* a row has one match at most */
+			edges[e].distinct = relations[g->edges[e].b].rows;
+	}
 	return RQL_OK;
 }
 
@@ -321,6 +329,7 @@ static void take_steps(struct rql_join_graph *g, const struct rql_join_order *or
 		                               .mark = side && side->kind == RQL_SIDE_MARK,
 		                               .full = side && side->kind == RQL_SIDE_FULL,
 		                               .single = side && side->single,
+		                               .nearest = side && rql_side_is_asof(side->kind),
 		                               .owner = edge->a == relation ? edge->b : edge->a,
 		                               .key_count = edge->key_count,
 		                               .distinct = edges[order->steps[s].edge].distinct};

@@ -2,6 +2,7 @@
 #include "plan/price/price_tree.h"
 
 #include <math.h>
+#include "bind/block/price_host.h"
 #include "flow/aggregate/aggregate_parts.h"
 #include "flow/aggregate/aggregate_sides.h"
 #include "flow/join/join_keys.h"
@@ -44,8 +45,7 @@
 #define HOST_BUILT_ROW_FAR 105.0
 #define HOST_PROBED_ROW_FAR 95.0
 #define HOST_PAIRED_ROW 5.0
-#define HOST_RANGE_ROW 500.0 /* of an IEJoin (a million points, 100,000 ranges: 1,000), */
-#define HOST_ASOF_ROW 150.0  /* and of an ASOF join, which sorts both sides */
+#define HOST_RANGE_ROW 500.0 /* of an IEJoin (a million points, 100,000 ranges: 1,000) */
 #define HOST_TRIED_PAIR 3.0
 #define HOST_GROUPED_ROW 30.0
 #define HOST_AGGREGATED_VALUE 3.0
@@ -266,7 +266,7 @@ static double host_join_work(const struct rql_known_rows *known, const struct rq
 	const struct rql_join_way way = rql_join_way_of(rel);
 	const double least = fmin(left, right);
 	if (rql_join_is_asof(rel->join))
-		return (left + right) * HOST_ASOF_ROW;
+		return (left + right) * RQL_HOST_ASOF_ROW;
 	if (way.keys || !rel->expr_count)
 		return least * table_row(least, HOST_BUILT_ROW, HOST_BUILT_ROW_FAR) +
 		       fmax(left, right) * table_row(least, HOST_PROBED_ROW, HOST_PROBED_ROW_FAR) +

@@ -182,7 +182,7 @@ struct lookup_plan {
 	uint64_t points, ends, rows, counts, sums, bytes; /* offsets in temp */
 };
 
-static struct lookup_plan plan_of(const struct rql_lookup *lookup)
+static struct lookup_plan plan_of(const struct rql_lookup_batch *lookup)
 {
 	uint64_t key_bytes = lookup->map.key_bits / 8, count = lookup->count, at = 0;
 	uint32_t bits = lookup->order ? lookup->order - 1 : rql_lookup_order_bits(&lookup->map, count);
@@ -201,14 +201,14 @@ static struct lookup_plan plan_of(const struct rql_lookup *lookup)
 	return plan;
 }
 
-uint64_t rql_lookup_temp_bytes(const struct rql_lookup *lookup)
+uint64_t rql_lookup_temp_bytes(const struct rql_lookup_batch *lookup)
 {
 	return plan_of(lookup).bytes;
 }
 
 /* ---- probe ---- */
 
-static rql_status check_answers(const struct rql_lookup *lookup, struct rql_error *err)
+static rql_status check_answers(const struct rql_lookup_batch *lookup, struct rql_error *err)
 {
 	const struct rql_lookup_map *map = &lookup->map;
 	bool table = !rql_lookup_ordered(map);
@@ -227,7 +227,7 @@ static rql_status check_answers(const struct rql_lookup *lookup, struct rql_erro
 	return lookup->sums.buffer ? rql_span_check(&lookup->sums, lookup->count, 8, "sums of a look-up", err) : RQL_OK;
 }
 
-static rql_status check(const struct rql_lookup *lookup, struct rql_error *err)
+static rql_status check(const struct rql_lookup_batch *lookup, struct rql_error *err)
 {
 	uint32_t key_bytes = lookup->map.key_bits / 8;
 	RQL_TRY(rql_lookup_check_map(&lookup->map, err));
@@ -245,7 +245,7 @@ static rql_status check(const struct rql_lookup *lookup, struct rql_error *err)
 }
 
 /* items: probes that a thread has at a time, and runs of tiles that a subgroup takes. */
-static rql_status record_kernel(struct rql_commands *c, const struct rql_lookup *lookup,
+static rql_status record_kernel(struct rql_commands *c, const struct rql_lookup_batch *lookup,
                                 const struct rql_lookup_tiles *tiles, const struct rql_kernel *kernel, const void *args,
                                 uint32_t items, const struct rql_uses *uses, struct rql_error *err)
 {
@@ -262,7 +262,7 @@ static rql_status record_kernel(struct rql_commands *c, const struct rql_lookup 
 	return RQL_OK;
 }
 
-static rql_status record_sorted(struct rql_commands *c, const struct rql_lookup *lookup,
+static rql_status record_sorted(struct rql_commands *c, const struct rql_lookup_batch *lookup,
                                 const struct rql_lookup_tiles *tiles, const struct rql_uses *uses, struct rql_error *err)
 {
 	const struct rql_lookup_map *map = &lookup->map;
@@ -283,7 +283,7 @@ static rql_status record_sorted(struct rql_commands *c, const struct rql_lookup 
 	return record_kernel(c, lookup, tiles, &probe_kernels[way][map->key_bits == 64], &args, 1, uses, err);
 }
 
-static rql_status record_points(struct rql_commands *c, const struct rql_lookup *lookup,
+static rql_status record_points(struct rql_commands *c, const struct rql_lookup_batch *lookup,
                                 const struct rql_lookup_tiles *tiles, const struct rql_uses *uses, struct rql_error *err)
 {
 	const struct rql_lookup_map *map = &lookup->map;
@@ -308,7 +308,7 @@ static rql_status record_points(struct rql_commands *c, const struct rql_lookup 
 }
 
 /* The probes as they lie, or in these tiles. */
-static rql_status record_probes(struct rql_commands *c, const struct rql_lookup *lookup,
+static rql_status record_probes(struct rql_commands *c, const struct rql_lookup_batch *lookup,
                                 const struct rql_lookup_tiles *tiles, struct rql_error *err)
 {
 	const struct rql_lookup_map *map = &lookup->map;
@@ -324,11 +324,11 @@ static rql_status record_probes(struct rql_commands *c, const struct rql_lookup 
 	                                                               : record_points(c, lookup, tiles, &uses, err);
 }
 
-static rql_status record_ordered(struct rql_commands *c, const struct rql_lookup *lookup,
+static rql_status record_ordered(struct rql_commands *c, const struct rql_lookup_batch *lookup,
                                  const struct lookup_plan *plan, struct rql_error *err)
 {
 	const struct rql_lookup_tiles *tiles = &plan->tiles;
-	struct rql_lookup inner = *lookup;
+	struct rql_lookup_batch inner = *lookup;
 	inner.points = rql_span_at(&lookup->temp, plan->points);
 	if (lookup->ends.buffer)
 		inner.ends = rql_span_at(&lookup->temp, plan->ends);
@@ -349,7 +349,7 @@ static rql_status record_ordered(struct rql_commands *c, const struct rql_lookup
 	return RQL_OK;
 }
 
-rql_status rql_record_lookup(struct rql_commands *c, const struct rql_lookup *lookup, struct rql_error *err)
+rql_status rql_record_lookup(struct rql_commands *c, const struct rql_lookup_batch *lookup, struct rql_error *err)
 {
 	RQL_TRY(check(lookup, err));
 	if (!lookup->count)

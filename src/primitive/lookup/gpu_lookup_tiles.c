@@ -25,7 +25,7 @@ static uint32_t partitions_of(uint32_t bits)
 	return bits + 1 < RQL_LOOKUP_PARTITION_BITS ? PARTITIONS / 4 : PARTITIONS;
 }
 
-struct rql_lookup_tiles rql_lookup_tiles_of(const struct rql_lookup *lookup, uint32_t bits)
+struct rql_lookup_tiles rql_lookup_tiles_of(const struct rql_lookup_batch *lookup, uint32_t bits)
 {
 	const struct rql_device *device = rql_lookup_device(&lookup->map);
 	struct rql_lookup_tiles tiles = {.bits = bits};
@@ -49,7 +49,7 @@ uint64_t rql_lookup_ranks_bytes(const struct rql_lookup_tiles *tiles)
 	return tiles->count * tiles->rows * 2;
 }
 
-rql_status rql_record_lookup_order(struct rql_commands *c, const struct rql_lookup *lookup,
+rql_status rql_record_lookup_order(struct rql_commands *c, const struct rql_lookup_batch *lookup,
                                    const struct rql_lookup_tiles *tiles, const struct rql_span *points,
                                    const struct rql_span *ends, struct rql_error *err)
 {
@@ -83,7 +83,7 @@ rql_status rql_record_lookup_order(struct rql_commands *c, const struct rql_look
 	return RQL_OK;
 }
 
-rql_status rql_record_lookup_back(struct rql_commands *c, const struct rql_lookup *lookup,
+rql_status rql_record_lookup_back(struct rql_commands *c, const struct rql_lookup_batch *lookup,
                                   const struct rql_lookup_tiles *tiles, uint32_t word_bits, const struct rql_span *in,
                                   const struct rql_span *out, struct rql_error *err)
 {

@@ -47,7 +47,7 @@
 #define RQL_LOOKUP_NO_ROW UINT32_MAX
 
 /* Answers of a batch; what is left out is not made. */
-struct rql_lookup {
+struct rql_lookup_batch {
 	struct rql_lookup_map map;
 	uint64_t count;         /* probes: a bound where `found` is given */
 	struct rql_span found;  /* uint64_t on the device; may be left out */
@@ -60,8 +60,8 @@ struct rql_lookup {
 	struct rql_span temp;   /* left out: as they come */
 };
 /* 0: the probes are best looked up as they come. */
-uint64_t rql_lookup_temp_bytes(const struct rql_lookup *lookup);
-rql_status rql_record_lookup(struct rql_commands *c, const struct rql_lookup *lookup,
+uint64_t rql_lookup_temp_bytes(const struct rql_lookup_batch *lookup);
+rql_status rql_record_lookup(struct rql_commands *c, const struct rql_lookup_batch *lookup,
                              struct rql_error *err) RQL_MUST_CHECK;
 
 #endif

@@ -65,14 +65,14 @@ struct rql_lookup_tiles {
 	uint64_t places;        /* of all tiles, with padding: keys, ends and answers have so many */
 	struct rql_span runs, ranks;
 };
-struct rql_lookup_tiles rql_lookup_tiles_of(const struct rql_lookup *lookup, uint32_t bits);
+struct rql_lookup_tiles rql_lookup_tiles_of(const struct rql_lookup_batch *lookup, uint32_t bits);
 uint64_t rql_lookup_runs_bytes(const struct rql_lookup_tiles *tiles);
 uint64_t rql_lookup_ranks_bytes(const struct rql_lookup_tiles *tiles);
 /* points, ends: where they go; ends may be left out. */
-rql_status rql_record_lookup_order(struct rql_commands *c, const struct rql_lookup *lookup,
+rql_status rql_record_lookup_order(struct rql_commands *c, const struct rql_lookup_batch *lookup,
                                    const struct rql_lookup_tiles *tiles, const struct rql_span *points,
                                    const struct rql_span *ends, struct rql_error *err) RQL_MUST_CHECK;
-rql_status rql_record_lookup_back(struct rql_commands *c, const struct rql_lookup *lookup,
+rql_status rql_record_lookup_back(struct rql_commands *c, const struct rql_lookup_batch *lookup,
                                   const struct rql_lookup_tiles *tiles, uint32_t word_bits, const struct rql_span *in,
                                   const struct rql_span *out, struct rql_error *err) RQL_MUST_CHECK;
 

@@ -164,7 +164,7 @@ static rql_status run(struct rql_selftest *t, const struct lookup_check *k, stru
                       const struct lookup_way *way, uint64_t *failed, struct rql_error *err)
 {
 	struct rql_lookup_build build;
-	struct rql_lookup lookup = {.count = k->probes + k->absent, .order = way->order};
+	struct rql_lookup_batch lookup = {.count = k->probes + k->absent, .order = way->order};
 	struct rql_commands *c;
 	RQL_TRY(make_map(t, k, a, way, &build, err));
 	lookup.map = build.map;
@@ -445,7 +445,7 @@ static rql_status test_refused(struct rql_selftest *t, struct rql_error *err)
 	RQL_TRY(make_map(t, &k, &a, &sorted, &build, err));
 	RQL_TRY(make_map(t, &k, &a, &hashed, &table, err));
 	RQL_TRY(rql_selftest_record(t, &c, err));
-	struct rql_lookup lookup = {.map = build.map, .count = 10, .points = build.keys, .sums = build.map.sums};
+	struct rql_lookup_batch lookup = {.map = build.map, .count = 10, .points = build.keys, .sums = build.map.sums};
 	lookup.map.sums.buffer = NULL;
 	if (rql_record_lookup(c, &lookup, NULL) != RQL_ERROR_INTERNAL)
 		return rql_selftest_wrong(err, "sums were taken from a map that has none");
@@ -453,13 +453,13 @@ static rql_status test_refused(struct rql_selftest *t, struct rql_error *err)
 	lookup.count = 1 << 20;
 	if (rql_record_lookup(c, &lookup, NULL) != RQL_ERROR_INTERNAL)
 		return rql_selftest_wrong(err, "more probes were read than there is room for");
-	lookup = (struct rql_lookup){.map = table.map, .count = 10, .points = build.keys, .ends = build.keys};
+	lookup = (struct rql_lookup_batch){.map = table.map, .count = 10, .points = build.keys, .ends = build.keys};
 	if (rql_record_lookup(c, &lookup, NULL) != RQL_ERROR_INTERNAL)
 		return rql_selftest_wrong(err, "ranges were looked up in a map without order");
-	lookup = (struct rql_lookup){.map = table.map, .count = 10, .points = build.keys, .counts = build.map.rows};
+	lookup = (struct rql_lookup_batch){.map = table.map, .count = 10, .points = build.keys, .counts = build.map.rows};
 	if (rql_record_lookup(c, &lookup, NULL) != RQL_ERROR_INTERNAL)
 		return rql_selftest_wrong(err, "counts were taken from a map that has none");
-	lookup = (struct rql_lookup){.map = build.map, .count = 10, .points = build.keys, .counts = build.map.rows};
+	lookup = (struct rql_lookup_batch){.map = build.map, .count = 10, .points = build.keys, .counts = build.map.rows};
 	lookup.map.form = RQL_LOOKUP_KARY;
 	if (rql_record_lookup(c, &lookup, NULL) != RQL_ERROR_INTERNAL)
 		return rql_selftest_wrong(err, "counts were taken from a map that gives rows alone");

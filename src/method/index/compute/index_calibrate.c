@@ -14,7 +14,7 @@
 
 struct rig {
 	struct rql_device *device;
-	struct rql_lookup lookup; /* its buffers are the rig's */
+	struct rql_lookup_batch lookup; /* its buffers are the rig's */
 };
 
 static rql_status fill_slots(const struct rig *rig, uint64_t slots, struct rql_error *err)
@@ -44,7 +44,7 @@ static rql_status send_points(const struct rig *rig, uint64_t slots, struct rql_
 
 static rql_status make_rig(struct rig *rig, uint64_t slots, uint64_t probes, struct rql_error *err)
 {
-	struct rql_lookup *l = &rig->lookup;
+	struct rql_lookup_batch *l = &rig->lookup;
 	l->map = (struct rql_lookup_map){.form = RQL_LOOKUP_DIRECT, .key_bits = 32, .count = slots, .high = slots - 1};
 	l->count = probes;
 	l->order = 1; /* as they come */

@@ -41,7 +41,10 @@ void look_up(uint64_t probe, uint count)
 	} else {
 		KEY high = RQL_KEY(args.highs, probe);
 		first = bound_of(low, false);
-		end = high < low ? first : bound_of(high, true);
+		if (args.counts_out == 0ul && args.sums_out == 0ul)
+			end = first < args.count && KEY_AT(first) <= high ? first + 1u : first;
+		else
+			end = high < low ? first : bound_of(high, true);
 	}
 	if (args.rows_out != 0ul)
 		RQL_U32(args.rows_out, probe) = first < end ? ROW_AT(first) : NO_ROW;
