@@ -386,11 +386,8 @@ rql_status rql_leaf_choose_block(struct rql_planning *p, const struct rql_rel *r
 	say_unrelated(p, block, rows != NULL);
 	if ((p->beyond = rql_beyond(p->arena, block)))
 		rql_planning_reason(p, rql_rank_beyond(rows), "%s", p->beyond);
-	const bool asof = rql_block_has_asof(block);
-	if (asof && !rows)
-		rql_planning_reason(p, RQL_REASON_NO_BLOCK, "an ASOF join lies below the aggregate");
 	/* Cubes first: where one answers, dimensions are not read for a scan that cannot beat it. */
-	for (uint32_t n = 0; n < (asof ? 0 : 2 * p->structure_count) && status == RQL_OK; n++) {
+	for (uint32_t n = 0; n < 2 * p->structure_count && status == RQL_OK; n++) {
 		struct rql_leaf leaf = {0};
 		uint32_t i = n % p->structure_count;
 		bool columns = p->structures[i]->reads == RQL_READS_STORE;

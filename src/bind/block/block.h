@@ -71,7 +71,7 @@ struct rql_block {
 	uint32_t column_count;  /* distinct base columns touched: what the host would scan */
 };
 
-/* Whom no structure answers alone. */
+/* Which no structure answers alone. */
 static inline bool rql_block_has_asof(const struct rql_block *block)
 {
 	bool has = false;

@@ -19,14 +19,21 @@ uint32_t rql_join_relation_of(const struct rql_join_graph *g, uint32_t number)
 	return RQL_NONE;
 }
 
-static rql_status find_structure(struct rql_join_graph *g, const struct rql_table_ref *table,
+/* refreshed: nobody else would see to it that appended rows are read. */
+static rql_status find_structure(struct rql_join_graph *g, const struct rql_table_ref *table, bool refreshed,
                                  struct rql_structure **out)
 {
 	bool refresh;
 	for (uint32_t i = 0; i < g->p->structure_count; i++) {
 		struct rql_structure *s = g->p->structures[i];
-		if (s->reads != RQL_READS_STORE || !s->table_count || !rql_structure_is_of(s, table) ||
-		    rql_leaf_unusable(g->p, s, &refresh) || !s->snapshot || !s->snapshot->blocks)
+		if (s->reads != RQL_READS_STORE || !s->table_count || !rql_structure_is_of(s, table))
+			continue;
+		if (rql_leaf_unusable(g->p, s, &refresh)) {
+			if (refreshed && refresh && !g->p->to_refresh)
+				g->p->to_refresh = s;
+			continue;
+		}
+		if (!s->snapshot || !s->snapshot->blocks)
 			continue;
 		*out = s;
 		return RQL_OK;
@@ -91,7 +98,7 @@ static rql_status add_table(struct rql_join_graph *g, uint32_t t)
 	r->table = g->block->tables[t].table;
 	if (g->block->derived && g->block->derived[t])
 		return add_derived(g, g->block->derived[t], r);
-	return find_structure(g, &g->block->tables[t], &r->structure);
+	return find_structure(g, &g->block->tables[t], false, &r->structure);
 }
 
 /* A side that is joined itself: its rows are those of a graph of its own. */
@@ -134,7 +141,7 @@ static rql_status add_side(struct rql_join_graph *g, uint32_t i)
 		return add_joined_side(g, side, r);
 	if (rows->block->derived[0])
 		return add_derived(g, rows->block->derived[0], r);
-	return find_structure(g, &rows->block->tables[0], &r->structure);
+	return find_structure(g, &rows->block->tables[0], rql_side_is_asof(side->kind) && !g->rows, &r->structure);
 }
 
 /* ---- who reads what ---- */

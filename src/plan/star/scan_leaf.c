@@ -780,6 +780,11 @@ static rql_status try_leaf(struct rql_planning *p, const struct rql_block *block
 				p->to_refresh = s;
 			return RQL_OK;
 		}
+		if (rql_block_has_asof(block)) { /* only joins on a GPU read it (plan/join) */
+			c->reason = "an ASOF join lies below it";
+			rql_planning_reason(p, RQL_REASON_NO_BLOCK, "an ASOF join lies below the %s", rows ? "selection" : "aggregate");
+			return RQL_OK;
+		}
 		leaf->structure = s;
 		rql_structure_retain(s);
 		struct trying t = {.p = p, .block = block, .rows = rows, .s = s, .leaf = leaf, .fact = fact, .err = &why};
