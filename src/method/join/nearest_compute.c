@@ -176,14 +176,13 @@ static struct rql_span take(uint64_t *bytes, uint64_t more)
 	return span;
 }
 
-static rql_status open_map(const struct rql_prepared *p, struct context *x, struct rql_device *device, struct rql_error *err)
+static rql_status open_map(struct context *x, struct rql_device *device, struct rql_error *err)
 {
 	const uint64_t room = x->in[1].room, key_bytes = x->layout.bits / 8;
 	struct rql_lookup_map *map = &x->build.map;
 	struct rql_span *spans[] = {&x->build.keys, &map->keys, &map->starts, &map->rows};
 	uint64_t bytes = 0;
 	const bool paired = x->layout.bits == 32;
-	(void)p;
 	*map = (struct rql_lookup_map){
 		.form = RQL_LOOKUP_SORTED, .key_bits = x->layout.bits, .count = room, .high = x->layout.high};
 	map->shift = rql_lookup_choose_shift(room, map->low, map->high);
@@ -251,7 +250,7 @@ static rql_status open_on(struct rql_stage *stage, struct rql_device *device, co
 	RQL_TRY(rql_stage_buffer_new(device, p->pair.column_count * sizeof(struct rql_nearest_column), RQL_MEMORY_UPLOAD,
 	                             "the columns of an ASOF join", &x->columns, err));
 	lay_columns(p, x, x->columns->map);
-	RQL_TRY(open_map(p, x, device, err));
+	RQL_TRY(open_map(x, device, err));
 	return open_probes(x, device, err);
 }
 
@@ -317,19 +316,13 @@ static rql_status check(struct rql_stage *stage, struct rql_stage_context *base,
 	           : RQL_OK;
 }
 
-/* Of the next context. */
-static void next_inputs(const struct rql_stage *stage, struct rql_columns_port in[RQL_STAGE_INPUTS_MAX])
-{
-	rql_stage_next_columns(stage, in);
-}
-
 static void columns(const struct rql_stage *stage, const struct rql_stage_context *base, struct rql_columns_port *out)
 {
 	const struct rql_prepared *p = rql_stage_prepared(stage);
 	const struct context *x = (const struct context *)base;
 	struct rql_columns_port in[RQL_STAGE_INPUTS_MAX];
 	if (!x)
-		next_inputs(stage, in);
+		rql_stage_next_columns(stage, in);
 	*out = (struct rql_columns_port){.form = p->form, .room = x ? x->in[0].room : in[0].room};
 	if (x) {
 		out->values = x->values;
@@ -342,7 +335,7 @@ static uint64_t bytes_of(const struct rql_stage *stage)
 {
 	const struct rql_prepared *p = rql_stage_prepared(stage);
 	struct rql_columns_port in[RQL_STAGE_INPUTS_MAX];
-	next_inputs(stage, in);
+	rql_stage_next_columns(stage, in);
 	const uint64_t key_bytes = lay_out(p, in[1].room).bits / 8;
 	return rql_form_bytes(p->form, in[0].room) + in[0].room * (4 * key_bytes + 8) + in[1].room * (3 * key_bytes + 16);
 }
