@@ -118,6 +118,9 @@ static void put_scan(struct rql_strbuf *out, const struct rql_leaf *leaf)
 	                  leaf->method->name, rql_unit_name(leaf->method->unit), leaf->device->name, cpu ? "" : ", ",
 	                  cpu ? "" : leaf->device->id, leaf->structure->name, scan->table, (unsigned long long)scan->rows,
 	                  (unsigned long long)scan->blocks);
+	if (leaf->ordered_of)
+		rql_strbuf_printf(out, "  ordered there, of rows by %s on %s\n", leaf->ordered_of->name,
+		                  rql_unit_name(leaf->ordered_of->unit));
 	put_under(out, leaf);
 	for (uint32_t m = 0; m < scan->map_count; m++) {
 		const struct rql_map *map = scan->maps[m]->dim.map;

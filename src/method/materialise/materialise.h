@@ -1,10 +1,11 @@
 /* Rows of a form, fetched from a GPU, become a batch of the host: ordered, cut to a limit, decoded. For
  * materialise_*.c.
  *
- * Floor: over the link, the fields (4 or 8 bytes) of each column that an output or an order key reads, of all rows; of
- * a limit without an order, or of a top-N that the device makes (materialise_top.h), of the wanted ones alone. Then for each order key 8 bytes a row written and read once to find the first ones, and, of the rows that are
- * sorted, records of 8 bytes a key and 8 more, read and written by each pass. At last a field read and a value
- * written, of the wanted rows only. */
+ * Floor: over the link, the fields (4 or 8 bytes) of each column of the result, of the wanted rows. Of a limit without an
+ * order they are the first, of an order the device finds them (materialise_top.h, materialise_sort.h). Of few rows, or of
+ * a top-N in which very many tie, all fields that an output or an order key reads come instead, of all rows. Then for each
+ * order key 8 bytes a row are written and read once to find the first ones, and, of the rows that are sorted, records of 8
+ * bytes a key and 8 more, read and written by each pass. At last a field read and a value written, of the wanted rows. */
 #ifndef RQL_METHOD_MATERIALISE_H
 #define RQL_METHOD_MATERIALISE_H
 
@@ -31,7 +32,11 @@ static inline uint64_t rql_materialise_wanted(const struct rql_materialise *m)
 struct rql_materialise_rows {
 	uint64_t count;      /* below 2^32 */
 	const void **fields; /* [form's columns]: uint32_t or uint64_t[count]; NULL: nobody reads them */
+	bool ordered;        /* these are the wanted ones, in their order */
 };
+
+/* Is the form's column `column` a part of the result? */
+bool rql_materialise_gives(const struct rql_materialise *m, uint32_t column);
 
 /* The column's field in a row, widened. 0 is NULL, but for codes, whose dictionary may have an entry for it, too. */
 static inline uint64_t rql_materialise_field(const void *fields, uint32_t bits, uint64_t row)

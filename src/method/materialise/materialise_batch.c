@@ -65,7 +65,8 @@ static struct source lower_of(const struct decoding *d, const struct source *upp
 
 static uint64_t field_at(const struct decoding *d, const struct source *s, uint64_t i)
 {
-	return rql_materialise_field(s->fields, s->bits, d->picked ? d->picked[i] : d->m->offset + i);
+	const uint64_t as_they_stand = d->rows->ordered ? i : d->m->offset + i;
+	return rql_materialise_field(s->fields, s->bits, d->picked ? d->picked[i] : as_they_stand);
 }
 
 /* ---- values of rows [first, end) ---- */
@@ -138,13 +139,20 @@ static void put_reals(const struct decoding *d, const struct source *s, uint64_t
 		NUMBERS(double, real_of(f))
 }
 
+/* The number of a row's entry, plus 1; 0: NULL. Numbers are codes, or integers that count entries. */
+static uint64_t entry_at(const struct decoding *d, const struct source *s, uint64_t i)
+{
+	const uint64_t f = field_at(d, s, i);
+	return f && s->column->kind == RQL_STORE_INTEGER ? f + (uint64_t)s->column->least : f;
+}
+
 struct wide_value { /* 16 bytes of any type */
 	uint64_t half[2];
 };
 
 #define ENTRIES(TYPE)                                                                                                  \
 	for (uint64_t i = first; i < end; i++) {                                                                           \
-		const uint64_t f = field_at(d, s, i);                                                                          \
+		const uint64_t f = entry_at(d, s, i);                                                                          \
 		const bool there = f && f <= s->value_count && rql_column_valid(s->values, f - 1);                             \
 		((TYPE *)to->data)[i] = there ? ((const TYPE *)s->values->data)[f - 1] : (TYPE){0};                            \
 		if (!there)                                                                                                    \

@@ -1,10 +1,11 @@
 /* Rows that lie on a GPU as a batch. What lies behind the stage's input is fetched once that is done, the number of rows
- * first, then the columns that somebody reads, or only the first rows of an order (materialise_top.h); the host does the
- * rest. */
+ * first, then the columns that somebody reads, or the rows of an order, the first ones (materialise_top.h) or all
+ * (materialise_sort.h); the host does the rest. */
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "method/materialise/materialise_sort.h"
 #include "method/materialise/materialise_top.h"
 
 #define COUNT_BYTES 8u
@@ -28,6 +29,8 @@ struct context {
 	struct rql_buffer *seen; /* READBACK: the number of rows */
 	bool finds_first;        /* the device finds the first rows */
 	struct rql_materialise_top top;
+	bool orders; /* the device puts them in order */
+	struct rql_materialise_sort sort;
 };
 
 /* Of a run: what take leaves. */
@@ -50,6 +53,9 @@ static rql_status open_on(struct rql_stage *stage, struct rql_device *device, co
 	                             &x->seen, err));
 	const struct rql_materialise *m = &rql_stage_prepared(stage)->m;
 	x->finds_first = rql_materialise_top_pays(m, (double)x->in.room);
+	x->orders = rql_materialise_sort_pays(m, (double)x->in.room);
+	if (x->orders)
+		return rql_materialise_sort_open(m, device, &x->in, &x->sort, err);
 	return x->finds_first ? rql_materialise_top_open(m, device, &x->in, &x->top, err) : RQL_OK;
 }
 
@@ -59,15 +65,19 @@ static void close_context(struct rql_stage *stage, struct rql_stage_context *bas
 	(void)stage;
 	rql_stage_buffer_free(x->seen);
 	rql_materialise_top_close(&x->top);
+	rql_materialise_sort_close(&x->sort);
 	free(x);
 }
 
 static rql_status record(struct rql_stage *stage, struct rql_stage_context *base, struct rql_commands *commands,
                          struct rql_error *err)
 {
+	const struct rql_materialise *m = &rql_stage_prepared(stage)->m;
 	const struct context *x = (const struct context *)base;
 	rql_record_copy(commands, x->in.count, x->in.count_at, x->seen, 0, COUNT_BYTES);
-	return x->finds_first ? rql_materialise_top_record(&rql_stage_prepared(stage)->m, &x->top, commands, err) : RQL_OK;
+	if (x->orders)
+		return rql_materialise_sort_record(m, &x->sort, commands, err);
+	return x->finds_first ? rql_materialise_top_record(m, &x->top, commands, err) : RQL_OK;
 }
 
 static rql_status fetch(const struct rql_prepared *p, const struct context *x, struct fetched *f, struct rql_port *out,
@@ -105,6 +115,8 @@ static rql_status take(struct rql_stage *stage, struct rql_stage_context *base, 
 	run->port->cells_read = run->port->cells_covered = f->rows.count;
 	if (run->timed)
 		RQL_TRY(rql_stage_times(base, run->arena, run->port, err));
+	if (x->orders)
+		return rql_materialise_sort_take(&p->m, &x->sort, &f->mem, &f->rows, &run->port->bytes_read, err);
 	bool found = false;
 	if (x->finds_first)
 		RQL_TRY(rql_stage_on_host(
@@ -115,7 +127,11 @@ static rql_status take(struct rql_stage *stage, struct rql_stage_context *base, 
 static uint64_t bytes_of(const struct rql_stage *stage)
 {
 	const struct rql_prepared *p = rql_stage_prepared(stage);
-	return rql_materialise_top_pays(&p->m, p->from.rows) ? rql_materialise_top_bytes(&p->m, rql_form_room(p->from.rows)) : 0;
+	struct rql_columns_port in;
+	rql_stage_next_columns(stage, &in);
+	if (rql_materialise_sort_pays(&p->m, (double)in.room))
+		return rql_materialise_sort_bytes(&p->m, stage->device, in.room);
+	return rql_materialise_top_pays(&p->m, (double)in.room) ? rql_materialise_top_bytes(&p->m, in.room) : 0;
 }
 
 static const struct rql_stage_ops ops = {.open_on = open_on,
@@ -139,16 +155,16 @@ static const char *output_refusal(const struct rql_request *request, const struc
 	if (why)
 		return why;
 	const struct rql_store_column *c = &request->snapshot->columns[output->source.index];
-	const bool coded = c->kind == RQL_STORE_CODED;
+	const bool coded = c->kind == RQL_STORE_CODED, counts = c->kind == RQL_STORE_INTEGER && !c->low && c->least >= 0;
 	const bool real = output->type.id == RQL_TYPE_FLOAT || output->type.id == RQL_TYPE_DOUBLE;
-	if (output->part_count || output->half || (output->values && !coded))
+	if (output->part_count || output->half || (output->values && !coded && !counts))
 		return "a column of the result is no column that was joined";
 	const struct rql_type type = output->values ? output->values->type : c->type;
 	if (c->low && rql_type_bytes(output->type) == sizeof(rql_int128) && !output->values)
 		return NULL;
 	if (rql_type_bytes(type) != rql_type_bytes(output->type) || !rql_type_bytes(type))
 		return "a column of the result has a type that no field stands for";
-	if (!coded && real != (c->kind == RQL_STORE_REAL))
+	if (!coded && !output->values && real != (c->kind == RQL_STORE_REAL))
 		return "a column of the result has another kind of value";
 	return NULL;
 }
@@ -211,26 +227,43 @@ static rql_status prepare(const struct rql_request *request, struct rql_device *
 	return RQL_OK;
 }
 
+/* Rows that come over the link, and what the host does with them. */
+static double fetched_rows(const struct rql_materialise *m, double rows, double wanted, double *host_ns)
+{
+	*host_ns = wanted * m->output_count * VALUE_NS;
+	if (!m->order_count)
+		return wanted + (double)m->offset;
+	if (rql_materialise_sort_pays(m, rows))
+		return wanted;
+	const double fetched = rql_materialise_top_pays(m, rows) ? rql_materialise_top_room(m) : rows;
+	const double sorted = m->limit == UINT64_MAX ? rows : wanted + (double)m->offset;
+	*host_ns += fetched * KEY_NS + sorted * m->order_count * SORTED_NS;
+	return fetched;
+}
+
+static double order_ns(const struct rql_materialise *m, const struct rql_profile *profile, double rows)
+{
+	if (rql_materialise_sort_pays(m, rows))
+		return rql_materialise_sort_ns(m, profile, rows);
+	return rql_materialise_top_pays(m, rows) ? TOP_PASSES * profile->pass_ns + rows * TOP_BYTES / profile->read_gbps : 0;
+}
+
 static void price(const struct rql_prepared *p, const struct rql_device *device, struct rql_cost *out)
 {
 	const struct rql_materialise *m = &p->m;
-	const bool top = rql_materialise_top_pays(m, p->from.rows);
+	const bool orders = rql_materialise_sort_pays(m, p->from.rows);
 	const double rows = p->from.rows, threads = rql_pool_threads(device->pool);
-	double wanted = rows > (double)m->offset ? rows - (double)m->offset : 0, bytes = 0;
+	double wanted = rows > (double)m->offset ? rows - (double)m->offset : 0, bytes = 0, host_ns;
 	struct rql_cost in;
 	wanted = wanted < (double)m->limit ? wanted : (double)m->limit;
-	const double fetched = top ? rql_materialise_top_room(m) : m->order_count ? rows : wanted + (double)m->offset;
+	const double fetched = fetched_rows(m, rows, wanted, &host_ns);
 	for (uint32_t c = 0; c < m->form->column_count; c++)
-		bytes += rql_materialise_reads(m, c) ? fetched * (rql_form_bits(&m->form->columns[c]) / 8) : 0;
-	double host_ns = wanted * m->output_count * VALUE_NS;
-	if (m->order_count) {
-		const double sorted = m->limit == UINT64_MAX ? rows : wanted + (double)m->offset;
-		host_ns += fetched * KEY_NS + sorted * m->order_count * SORTED_NS;
-	}
-	const double top_ns = top ? TOP_PASSES * device->profile.pass_ns + rows * TOP_BYTES / device->profile.read_gbps : 0;
-	*out = (struct rql_cost){.run_ns = device->profile.submit_ns + top_ns,
+		if (orders ? rql_materialise_gives(m, c) : rql_materialise_reads(m, c))
+			bytes += fetched * (rql_form_bits(&m->form->columns[c]) / 8);
+	*out = (struct rql_cost){.run_ns = device->profile.submit_ns + order_ns(m, &device->profile, rows),
 	                         .transfer_ns = bytes / device->profile.download_gbps + host_ns / threads,
 	                         .rows_out = wanted,
+	                         .device_bytes = bytes_of(&p->stage),
 	                         .cells = rows,
 	                         .runs = ceil(rows / RQL_STORE_BLOCK),
 	                         .bytes = bytes};
@@ -290,7 +323,7 @@ static uint64_t prepared_bytes(const struct rql_prepared *p)
 extern const struct rql_method rql_method_materialise_compute;
 const struct rql_method rql_method_materialise_compute = {
 	.name = "materialise",
-	.description = "fetches rows that lie on a GPU, in an order, the first ones or all",
+	.description = "fetches rows that lie on a GPU, put in an order there, the first ones or all",
 	.paper = "Abadi et al., ICDE 2007, section 3",
 	.unit = RQL_UNIT_COMPUTE,
 	.reads = RQL_READS_COLUMNS,

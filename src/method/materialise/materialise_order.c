@@ -166,9 +166,9 @@ rql_status rql_materialise_order(const struct rql_materialise *m, const struct r
 	const uint64_t *sorted;
 	uint32_t *out;
 	*picked = NULL;
-	*count = left < m->limit ? left : m->limit;
+	*count = rows->ordered ? rows->count : left < m->limit ? left : m->limit;
 	const uint64_t wanted = *count + m->offset;
-	if (!m->order_count || !*count)
+	if (!m->order_count || rows->ordered || !*count)
 		return RQL_OK;
 	for (uint32_t k = 0; k < m->order_count; k++)
 		o.keys[k] = key_of(m, rows, &m->orders[k]);

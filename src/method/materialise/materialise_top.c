@@ -24,11 +24,17 @@ struct places {
 	uint64_t numbers, fields, out_bytes;          /* of out, behind the number of rows */
 };
 
-bool rql_materialise_reads(const struct rql_materialise *m, uint32_t column)
+bool rql_materialise_gives(const struct rql_materialise *m, uint32_t column)
 {
 	bool some = false;
 	for (uint32_t i = 0; i < m->output_count && !some; i++)
 		some = m->outputs[i].source.index == column || m->form->columns[m->outputs[i].source.index].low == column + 1;
+	return some;
+}
+
+bool rql_materialise_reads(const struct rql_materialise *m, uint32_t column)
+{
+	bool some = rql_materialise_gives(m, column);
 	for (uint32_t i = 0; i < m->order_count && !some; i++)
 		some = m->orders[i].source.index == column;
 	return some;
@@ -167,8 +173,8 @@ rql_status rql_materialise_top_record(const struct rql_materialise *m, const str
 		.null_field = key.null_field,
 		.room = top->in.room,
 		.key_bits = key.bits,
-		.flags = (key.real ? RQL_TOP_REAL : 0) | (key.descending ? RQL_TOP_DESCENDING : 0) |
-	             (key.nulls_first ? RQL_TOP_NULLS_FIRST : 0),
+		.flags = (key.real ? RQL_ORDER_REAL : 0) | (key.descending ? RQL_ORDER_DESCENDING : 0) |
+	             (key.nulls_first ? RQL_ORDER_NULLS_FIRST : 0),
 		.list_room = top->list_room,
 	};
 	set_fields(m, top, order->source.index, &args);

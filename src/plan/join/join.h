@@ -11,7 +11,7 @@
  *   join_explain.c what EXPLAIN says of it, and what the host would need for the same
  *   join_groups.c  what is above as rows again: a relation may be the groups of a block below, which is a graph of its own
  *   join_union.c   ... or the rows of a UNION ALL below, each branch a graph of its own, or those of a side that is joined itself
- *   join_rows.c    rows themselves above: what is computed and tested on the device before they are fetched
+ *   join_rows.c    rows themselves above: what fetching them costs (price/rows_as_columns.h: how they are fetched)
  *
  * The rows of a chain exist in the device's memory only (method/port.h, COLUMNS). */
 #ifndef RQL_PLAN_JOIN_H
@@ -204,11 +204,7 @@ rql_status rql_join_describe_any(struct rql_join_graph *g, const struct rql_requ
                                  struct rql_form_column *out) RQL_MUST_CHECK;
 rql_status rql_join_describe(struct rql_join_graph *g, const struct rql_request *request, uint32_t output,
                              struct rql_form_column *out) RQL_MUST_CHECK;
-/* A request for the rows of a chain becomes two: *project has its conditions and computes what outputs and order keys need,
- * as COLUMNS (`gives` is the caller's to release); *rows fetches these. */
-rql_status rql_join_rows_split(struct rql_join_graph *g, const struct rql_request *wanted, struct rql_request *project,
-                               struct rql_request *rows) RQL_MUST_CHECK;
-/* What fetching them costs the host beyond the joins, in values read (price_host.h). */
+/* What fetching the rows of a chain costs the host beyond the joins, in values read (price_host.h). */
 double rql_join_rows_host_values(const struct rql_rows_block *rows, const struct rql_cost *cost);
 /* A text as it is stored is one of codes, and a number that lies as codes is a key, or a column of a UNION ALL, as a number. */
 bool rql_join_is_coded(const struct rql_join_relation *r, const struct rql_expr *own);

@@ -8,6 +8,7 @@
 #include "plan/join/join.h"
 #include "plan/join/join_order.h"
 #include "plan/price/await.h"
+#include "plan/price/rows_as_columns.h"
 
 /* Rows that a join may give, for each that is expected: what is found beyond is the host's. */
 #define ROWS_PER_EXPECTED 64.0
@@ -604,7 +605,7 @@ static rql_status bind_rows_above(struct building *b, const struct chain *chain,
 	if (!wanted.conjunct_count && !wanted.program_count)
 		return RQL_OK;
 	wanted.from = *from;
-	RQL_TRY(rql_join_rows_split(g, &wanted, &project, out));
+	RQL_TRY(rql_rows_as_columns(g->p->arena, &wanted, &project, out, g->err));
 	made.form = project.gives;
 	rql_status status = prepare(b, &project, &made.method, &made.prepared);
 	if (status != RQL_OK) {

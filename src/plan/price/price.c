@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "plan/price/await.h"
-#include "plan/price/price_rows.h"
+#include "plan/price/price_order.h"
 #include "util/threads.h"
 
 struct pricing {
@@ -134,6 +134,7 @@ static void keep_cheapest(struct pricing *c, const struct rql_method *method, st
 	leaf->prepared = prepared;
 	leaf->method = method;
 	leaf->device = device;
+	leaf->ordered_of = NULL;
 	leaf->under = under ? under->method : NULL;
 	leaf->under_tests = under ? under->tests : 0;
 	leaf->under_joins = under ? under->joins : 0;
@@ -141,6 +142,12 @@ static void keep_cheapest(struct pricing *c, const struct rql_method *method, st
 	leaf->under_index = under ? under->index : NULL;
 	leaf->under_form = under ? under->cost.rows_form : RQL_ROWS_BITMAP;
 	leaf->cost = *cost;
+}
+
+/* Does it put rows of the store in order that another method gives as columns? Their price has all else in it. */
+static bool is_order(const struct rql_method *method)
+{
+	return method->reads == RQL_READS_COLUMNS;
 }
 
 /* False: the device has no room, and the candidate says so. What other plans keep there gives way, and may be columns of
@@ -155,9 +162,9 @@ static bool price_with_room(const struct pricing *c, const struct rql_method *me
 	do {
 		candidate->reason = NULL;
 		method->price(prepared, device, cost);
-		if (under)
+		if (under && !is_order(method))
 			rql_cost_add(cost, &under->cost);
-		if (cost->setup_ns <= 0 || !ctx->device_fits ||
+		if ((cost->setup_ns <= 0 && !is_order(method)) || !ctx->device_fits ||
 		    ctx->device_fits(ctx->load_state, device, cost->device_bytes - cost->placed_bytes, c->p->arena,
 		                     &candidate->reason))
 			return true;
@@ -186,6 +193,28 @@ static rql_status refuse(struct pricing *c, struct rql_candidate *candidate, con
 	return RQL_OK;
 }
 
+/* What is prepared becomes the leaf's where it is the cheapest so far. */
+static rql_status weigh(struct pricing *c, const struct rql_method *method, struct rql_device *device,
+                        const struct rql_rows_offer *under, struct rql_prepared *prepared,
+                        struct rql_candidate *candidate)
+{
+	if (!price_with_room(c, method, device, under, prepared, candidate)) {
+		method->free(prepared);
+		c->first_reason = c->first_reason ? c->first_reason : candidate->reason;
+		return RQL_OK;
+	}
+	note_gpu(c, device, &candidate->cost);
+	/* To look for kernels is to write them: only where it may matter. */
+	const bool dearer = c->leaf->prepared && rql_cost_expected(&c->leaf->cost) <= rql_cost_expected(&candidate->cost);
+	const char *reason = NULL;
+	if (!dearer && !rql_await_price(c->p, method, prepared, device, &candidate->cost, &reason)) {
+		method->free(prepared);
+		return reason ? refuse(c, candidate, reason) : rql_error_memory(c->err, 0, "a plan");
+	}
+	keep_cheapest(c, method, device, under, prepared, &candidate->cost);
+	return RQL_OK;
+}
+
 /* A method that has offered to answer the request, which may be under ROWS: they are freed with what is prepared, and here
  * where nothing is. */
 static rql_status price_offer(struct pricing *c, const struct rql_method *method, struct rql_device *device,
@@ -205,21 +234,7 @@ static rql_status price_offer(struct pricing *c, const struct rql_method *method
 		rql_error_clear(&why);
 		return status;
 	}
-	if (!price_with_room(c, method, device, under, prepared, candidate)) {
-		method->free(prepared);
-		c->first_reason = c->first_reason ? c->first_reason : candidate->reason;
-		return RQL_OK;
-	}
-	note_gpu(c, device, &candidate->cost);
-	/* To look for kernels is to write them: only where it may matter. */
-	const bool dearer = c->leaf->prepared && rql_cost_expected(&c->leaf->cost) <= rql_cost_expected(&candidate->cost);
-	const char *reason = NULL;
-	if (!dearer && !rql_await_price(c->p, method, prepared, device, &candidate->cost, &reason)) {
-		method->free(prepared);
-		return reason ? refuse(c, candidate, reason) : rql_error_memory(c->err, 0, "a plan");
-	}
-	keep_cheapest(c, method, device, under, prepared, &candidate->cost);
-	return RQL_OK;
+	return weigh(c, method, device, under, prepared, candidate);
 }
 
 /* An index has counted the rows of the only condition: a scan of all rows need not find that out from a sample. */
@@ -262,20 +277,68 @@ static rql_status price_under(struct pricing *c, const struct rql_method *method
 	return RQL_OK;
 }
 
+/* Why the method cannot be had there, whatever the request is; NULL: it can. */
+static const char *barred(struct pricing *c, uint32_t m, struct rql_device *device)
+{
+	const char *reason = not_placeable(c, device);
+	if (reason)
+		return reason;
+	c->could = true;
+	return c->p->ctx->settings->disabled_methods >> m & 1 ? "switched off" : NULL;
+}
+
+/* A method that puts rows in order which another one gives as columns on the device. */
+static rql_status price_order(struct pricing *c, uint32_t m, struct rql_device *device)
+{
+	const struct rql_method *method = rql_methods()[m];
+	struct rql_candidate *candidate = next_candidate(c, method, device);
+	struct rql_prepared *prepared = NULL;
+	struct rql_error why = {0};
+	struct rql_order_offer offer;
+	if (!candidate)
+		return rql_error_memory(c->err, 0, "a plan");
+	const char *reason = barred(c, m, device);
+	if (reason)
+		return refuse(c, candidate, reason);
+	RQL_TRY(rql_price_order(c->p, device, c->request, &offer, &reason, c->err));
+	if (!reason)
+		reason = refusal(method, &offer.request, device);
+	const struct rql_rows_offer *under = offer.under.method ? &offer.under : NULL;
+	rql_status status = reason ? RQL_OK : method->prepare(&offer.request, device, &prepared, &why);
+	if (prepared)
+		offer.request.from.prepared = NULL; /* its own */
+	rql_order_offer_drop(&offer);
+	if (prepared) {
+		candidate->under = under ? rql_method_called(under->method) : NULL;
+		status = weigh(c, method, device, under, prepared, candidate);
+		if (c->leaf->prepared == prepared)
+			c->leaf->ordered_of = offer.by;
+		return status;
+	}
+	if (status != RQL_OK && status != RQL_ERROR_INTERRUPTED)
+		reason = rql_error_message(&why);
+	status = status == RQL_ERROR_INTERRUPTED ? status : refuse(c, candidate, reason);
+	rql_error_clear(&why);
+	return status;
+}
+
+/* Rows of a store in an order are some other method's columns, too. */
+static bool orders_rows(const struct pricing *c, const struct rql_method *method)
+{
+	return is_order(method) && (method->gives >> RQL_PORT_BATCH & 1) && c->request->wants == RQL_PORT_BATCH &&
+	       rql_request_reads(c->request) == RQL_READS_STORE && c->request->order_count;
+}
+
 /* One method on one device that may be used. */
 static rql_status price_one(struct pricing *c, uint32_t m, struct rql_device *device)
 {
-	const struct rql_plan_context *ctx = c->p->ctx;
+	const struct rql_settings *settings = c->p->ctx->settings;
 	const struct rql_method *method = rql_methods()[m];
 	struct rql_candidate *candidate = next_candidate(c, method, device);
 	if (!candidate)
 		return rql_error_memory(c->err, 0, "a plan");
-	const char *reason = not_placeable(c, device);
+	const char *reason = barred(c, m, device);
 	c->request->layout = c->layout;
-	if (!reason) {
-		c->could = true;
-		reason = ctx->settings->disabled_methods >> m & 1 ? "switched off" : NULL;
-	}
 	if (reason)
 		return refuse(c, candidate, reason);
 	/* First what may count its rows; adding candidates may move them. Conditions that rows answer need not be taken. */
@@ -285,7 +348,7 @@ static rql_status price_one(struct pricing *c, uint32_t m, struct rql_device *de
 	RQL_TRY(price_under(c, method, device, reason != NULL));
 	if (reason)
 		return refuse(c, &nodes->candidates[number], reason);
-	if (ctx->settings->force_rows && c->leaf->under && c->leaf->method == method && c->leaf->device == device)
+	if (settings->force_rows && c->leaf->under && c->leaf->method == method && c->leaf->device == device)
 		return refuse(c, &nodes->candidates[number], "rayql_force says rows");
 	return price_offer(c, method, device, NULL, &nodes->candidates[number]);
 }
@@ -305,16 +368,17 @@ static rql_status price_all(struct pricing *c)
 	struct rql_devices *devices = c->p->ctx->devices;
 	for (uint32_t m = 0; rql_methods()[m]; m++) {
 		const struct rql_method *method = rql_methods()[m];
-		if (!is_for(c, method))
+		const bool orders = orders_rows(c, method);
+		if (!is_for(c, method) && !orders)
 			continue;
 		if (!c->any_unit && method->unit != c->unit) {
-			RQL_TRY(pass_over(c, method));
+			RQL_TRY(orders ? RQL_OK : pass_over(c, method));
 			continue;
 		}
 		for (uint32_t d = 0; d < atomic_load(&devices->count); d++)
 			if (!rql_device_refused(c->p->ctx->settings, &devices->device[d], method->unit) &&
 			    rql_await_device(c->p, &devices->device[d], !c->any_unit))
-				RQL_TRY(price_one(c, m, &devices->device[d]));
+				RQL_TRY(orders ? price_order(c, m, &devices->device[d]) : price_one(c, m, &devices->device[d]));
 	}
 	return RQL_OK;
 }

@@ -3,7 +3,7 @@
 #extension GL_GOOGLE_include_directive : require
 #include "device/kernel.glsl"
 #include "method/materialise/shaders/top.glsl"
-#include "primitive/shaders/ordered.glsl"
+#include "method/materialise/shaders/order_key.glsl"
 
 void main()
 {
@@ -11,15 +11,6 @@ void main()
 	if (i >= rql_rows())
 		return;
 	uint row = uint(i);
-	uint64_t f = args.field_bits == 64u ? RQL_U64(args.fields, row) : uint64_t(RQL_U32(args.fields, row));
-	bool first = (args.flags & RQL_TOP_NULLS_FIRST) != 0u;
-	if (f == args.null_field)
-		f = 0ul;
-	if ((args.flags & RQL_TOP_REAL) != 0u && f != 0ul)
-		f = rql_key_of_equal_real(~f);
-	if ((args.flags & RQL_TOP_DESCENDING) != 0u)
-		f = first ? 0ul - f : ~f;
-	else
-		f = first ? f : f - 1ul;
-	RQL_U64(args.words, row) = args.key_bits != 0u ? ~(f << 64u - args.key_bits) : 0ul;
+	uint64_t key = rql_order_key(rql_order_field(args.fields, args.field_bits, row), args.null_field, args.flags, args.key_bits);
+	RQL_U64(args.words, row) = args.key_bits != 0u ? ~(key << 64u - args.key_bits) : 0ul;
 }
