@@ -256,14 +256,25 @@ static rql_status set_memory(struct rql_session *s, const char *value, struct rq
 	return RQL_OK;
 }
 
+static const char *forced(const struct rql_settings *settings)
+{
+	if (settings->force_rows)
+		return "rows";
+	if (settings->force_pairs)
+		return "pairs";
+	return settings->force_order ? "order" : settings->force ? "on" : "off";
+}
+
 static rql_status set_force(struct rql_session *s, const char *value, struct rql_error *err)
 {
 	bool on = true, rows = strcasecmp(value, "rows") == 0, pairs = strcasecmp(value, "pairs") == 0;
-	if (!rows && !pairs && !parse_bool(value, &on))
-		return bad_value("rayql_force", value, "on, off, rows or pairs", err);
+	bool order = strcasecmp(value, "order") == 0;
+	if (!rows && !pairs && !order && !parse_bool(value, &on))
+		return bad_value("rayql_force", value, "on, off, rows, pairs or order", err);
 	s->settings.force = on;
 	s->settings.force_rows = rows;
 	s->settings.force_pairs = pairs;
+	s->settings.force_order = order;
 	return RQL_OK;
 }
 
@@ -398,8 +409,7 @@ static void fixed_row(const struct rql_session *s, uint32_t i, struct rql_settin
 		snprintf(out->value, sizeof out->value, "%s", s->settings.auto_columns ? "on" : "off");
 		break;
 	case SETTING_FORCE:
-		snprintf(out->value, sizeof out->value, "%s",
-		         s->settings.force_rows ? "rows" : s->settings.force_pairs ? "pairs" : s->settings.force ? "on" : "off");
+		snprintf(out->value, sizeof out->value, "%s", forced(&s->settings));
 		break;
 	case SETTING_MEMORY: {
 		char text[32];

@@ -570,6 +570,7 @@ struct rql_request {
 	const struct rql_output *outputs;
 	uint32_t order_count; /* 0: as they stand in the snapshot: table order, if that is `ordered` */
 	const struct rql_row_order *orders;
+	bool order_there; /* a device that has the rows is to put them in order, however few they are */
 	uint64_t limit, offset; /* limit UINT64_MAX: none */
 	struct rql_budget
 		*budget; /* of the rows, charged until they are released, and of what sorting needs; may be NULL */

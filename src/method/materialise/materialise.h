@@ -21,6 +21,7 @@ struct rql_materialise {
 	struct rql_output *outputs;
 	struct rql_row_order *orders;
 	uint64_t limit, offset;
+	bool order_there; /* as in the request */
 	struct rql_budget *budget; /* may be NULL */
 };
 /* Rows from the first one of the order to the last one that is wanted. */

@@ -220,6 +220,7 @@ static rql_status prepare(const struct rql_request *request, struct rql_device *
 	                                .orders = copies[1],
 	                                .limit = request->limit,
 	                                .offset = request->offset,
+	                                .order_there = request->order_there,
 	                                .budget = request->budget};
 	p->from = request->from;
 	rql_stage_read(&p->stage, p->from.method->stage(p->from.prepared));

@@ -601,6 +601,7 @@ static rql_status bind_rows_above(struct building *b, const struct chain *chain,
 	struct rql_columns_source made = {0};
 	struct rql_cost cost;
 	RQL_TRY(bind_rows(g, chain, &wanted));
+	wanted.order_there = g->p->ctx->settings->force_order;
 	*out = wanted;
 	if (!wanted.conjunct_count && !wanted.program_count)
 		return RQL_OK;

@@ -116,6 +116,12 @@ static void note_look_up(struct pricing *c)
 	                              c->gpu->id, c->gpu->name, c->gpu_ns / 1e6, c->gpu->profile.submit_ns / 1e6);
 }
 
+/* Does it put rows of the store in order that another method gives as columns? Their price has all else in it. */
+static bool is_order(const struct rql_method *method)
+{
+	return method->reads == RQL_READS_COLUMNS;
+}
+
 static void keep_cheapest(struct pricing *c, const struct rql_method *method, struct rql_device *device,
                           const struct rql_rows_offer *under, struct rql_prepared *prepared,
                           const struct rql_cost *cost)
@@ -142,12 +148,6 @@ static void keep_cheapest(struct pricing *c, const struct rql_method *method, st
 	leaf->under_index = under ? under->index : NULL;
 	leaf->under_form = under ? under->cost.rows_form : RQL_ROWS_BITMAP;
 	leaf->cost = *cost;
-}
-
-/* Does it put rows of the store in order that another method gives as columns? Their price has all else in it. */
-static bool is_order(const struct rql_method *method)
-{
-	return method->reads == RQL_READS_COLUMNS;
 }
 
 /* False: the device has no room, and the candidate says so. What other plans keep there gives way, and may be columns of
@@ -183,13 +183,20 @@ static const char *refusal(const struct rql_method *method, const struct rql_req
 	return reason ? reason : "it gives only a superset";
 }
 
-static rql_status refuse(struct pricing *c, struct rql_candidate *candidate, const char *reason)
+/* Of those against the methods of a request, the first; one against an order goes with it. */
+static void note_reason(struct pricing *c, const char *reason, bool order)
+{
+	const char *both = order && c->first_reason ? rql_arena_printf(c->p->arena, "%s; in order: %s", c->first_reason, reason) : NULL;
+	c->first_reason = both ? both : c->first_reason ? c->first_reason : reason;
+}
+
+static rql_status refuse(struct pricing *c, struct rql_candidate *candidate, const char *reason, bool order)
 {
 	/* A method's reason may be the structure's own text, and EXPLAIN may read it when that is gone. */
 	candidate->reason = rql_arena_strdup(c->p->arena, reason);
 	if (!candidate->reason)
 		return rql_error_memory(c->err, 0, "a plan");
-	c->first_reason = c->first_reason ? c->first_reason : candidate->reason;
+	note_reason(c, candidate->reason, order);
 	return RQL_OK;
 }
 
@@ -200,7 +207,7 @@ static rql_status weigh(struct pricing *c, const struct rql_method *method, stru
 {
 	if (!price_with_room(c, method, device, under, prepared, candidate)) {
 		method->free(prepared);
-		c->first_reason = c->first_reason ? c->first_reason : candidate->reason;
+		note_reason(c, candidate->reason, is_order(method));
 		return RQL_OK;
 	}
 	note_gpu(c, device, &candidate->cost);
@@ -209,7 +216,7 @@ static rql_status weigh(struct pricing *c, const struct rql_method *method, stru
 	const char *reason = NULL;
 	if (!dearer && !rql_await_price(c->p, method, prepared, device, &candidate->cost, &reason)) {
 		method->free(prepared);
-		return reason ? refuse(c, candidate, reason) : rql_error_memory(c->err, 0, "a plan");
+		return reason ? refuse(c, candidate, reason, is_order(method)) : rql_error_memory(c->err, 0, "a plan");
 	}
 	keep_cheapest(c, method, device, under, prepared, &candidate->cost);
 	return RQL_OK;
@@ -230,7 +237,7 @@ static rql_status price_offer(struct pricing *c, const struct rql_method *method
 		return status;
 	}
 	if (status != RQL_OK) { /* the others may still do */
-		status = refuse(c, candidate, rql_error_message(&why));
+		status = refuse(c, candidate, rql_error_message(&why), false);
 		rql_error_clear(&why);
 		return status;
 	}
@@ -272,7 +279,7 @@ static rql_status price_under(struct pricing *c, const struct rql_method *method
 		if (!candidate)
 			return rql_error_memory(c->err, 0, "a plan");
 		candidate->under = rql_method_called(select);
-		RQL_TRY(reason ? refuse(c, candidate, reason) : price_offer(c, method, device, &under, candidate));
+		RQL_TRY(reason ? refuse(c, candidate, reason, false) : price_offer(c, method, device, &under, candidate));
 	}
 	return RQL_OK;
 }
@@ -299,7 +306,7 @@ static rql_status price_order(struct pricing *c, uint32_t m, struct rql_device *
 		return rql_error_memory(c->err, 0, "a plan");
 	const char *reason = barred(c, m, device);
 	if (reason)
-		return refuse(c, candidate, reason);
+		return refuse(c, candidate, reason, true);
 	RQL_TRY(rql_price_order(c->p, device, c->request, &offer, &reason, c->err));
 	if (!reason)
 		reason = refusal(method, &offer.request, device);
@@ -317,7 +324,7 @@ static rql_status price_order(struct pricing *c, uint32_t m, struct rql_device *
 	}
 	if (status != RQL_OK && status != RQL_ERROR_INTERRUPTED)
 		reason = rql_error_message(&why);
-	status = status == RQL_ERROR_INTERRUPTED ? status : refuse(c, candidate, reason);
+	status = status == RQL_ERROR_INTERRUPTED ? status : refuse(c, candidate, reason, true);
 	rql_error_clear(&why);
 	return status;
 }
@@ -340,16 +347,16 @@ static rql_status price_one(struct pricing *c, uint32_t m, struct rql_device *de
 	const char *reason = barred(c, m, device);
 	c->request->layout = c->layout;
 	if (reason)
-		return refuse(c, candidate, reason);
+		return refuse(c, candidate, reason, false);
 	/* First what may count its rows; adding candidates may move them. Conditions that rows answer need not be taken. */
 	const struct rql_plan_nodes *nodes = c->p->nodes;
 	const size_t number = (size_t)(candidate - nodes->candidates);
 	reason = refusal(method, c->request, device);
 	RQL_TRY(price_under(c, method, device, reason != NULL));
 	if (reason)
-		return refuse(c, &nodes->candidates[number], reason);
+		return refuse(c, &nodes->candidates[number], reason, false);
 	if (settings->force_rows && c->leaf->under && c->leaf->method == method && c->leaf->device == device)
-		return refuse(c, &nodes->candidates[number], "rayql_force says rows");
+		return refuse(c, &nodes->candidates[number], "rayql_force says rows", false);
 	return price_offer(c, method, device, NULL, &nodes->candidates[number]);
 }
 
@@ -363,22 +370,33 @@ static rql_status pass_over(struct pricing *c, const struct rql_method *method)
 	return RQL_OK;
 }
 
+/* On every device that may be used. orders: it puts rows in order that another method gives. */
+static rql_status price_method(struct pricing *c, uint32_t m, bool orders)
+{
+	const struct rql_method *method = rql_methods()[m];
+	struct rql_devices *devices = c->p->ctx->devices;
+	if (!c->any_unit && method->unit != c->unit)
+		return orders ? RQL_OK : pass_over(c, method);
+	for (uint32_t d = 0; d < atomic_load(&devices->count); d++)
+		if (!rql_device_refused(c->p->ctx->settings, &devices->device[d], method->unit) &&
+		    rql_await_device(c->p, &devices->device[d], !c->any_unit))
+			RQL_TRY(orders ? price_order(c, m, &devices->device[d]) : price_one(c, m, &devices->device[d]));
+	return RQL_OK;
+}
+
+/* Where an order by a GPU is forced, nobody else is asked but in its place. */
 static rql_status price_all(struct pricing *c)
 {
-	struct rql_devices *devices = c->p->ctx->devices;
+	const bool forced = c->p->ctx->settings->force_order;
+	for (uint32_t m = 0; rql_methods()[m]; m++)
+		if (forced && orders_rows(c, rql_methods()[m]))
+			RQL_TRY(price_method(c, m, true));
+	if (forced && c->leaf->prepared)
+		return RQL_OK;
 	for (uint32_t m = 0; rql_methods()[m]; m++) {
-		const struct rql_method *method = rql_methods()[m];
-		const bool orders = orders_rows(c, method);
-		if (!is_for(c, method) && !orders)
-			continue;
-		if (!c->any_unit && method->unit != c->unit) {
-			RQL_TRY(orders ? RQL_OK : pass_over(c, method));
-			continue;
-		}
-		for (uint32_t d = 0; d < atomic_load(&devices->count); d++)
-			if (!rql_device_refused(c->p->ctx->settings, &devices->device[d], method->unit) &&
-			    rql_await_device(c->p, &devices->device[d], !c->any_unit))
-				RQL_TRY(orders ? price_order(c, m, &devices->device[d]) : price_one(c, m, &devices->device[d]));
+		const bool orders = orders_rows(c, rql_methods()[m]);
+		if (is_for(c, rql_methods()[m]) || (orders && !forced))
+			RQL_TRY(price_method(c, m, orders));
 	}
 	return RQL_OK;
 }

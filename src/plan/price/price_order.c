@@ -108,7 +108,8 @@ rql_status rql_price_order(const struct rql_planning *p, struct rql_device *devi
 		*reason = o.reason ? o.reason : "no method gives its rows as columns there";
 		return status;
 	}
-	if (out->request.from.rows < LEAST_ROWS) {
+	out->request.order_there = p->ctx->settings->force_order;
+	if (out->request.from.rows < LEAST_ROWS && !out->request.order_there) {
 		*reason = rql_arena_printf(p->arena, "the CPU orders so few rows (%.0f) sooner", out->request.from.rows);
 		rql_order_offer_drop(out);
 		if (!*reason)

@@ -104,6 +104,7 @@ rql_status rql_rows_as_columns(struct rql_arena *arena, const struct rql_request
 	project->output_count = s.count;
 	project->outputs = s.outputs;
 	project->order_count = 0;
+	project->order_there = false;
 	project->limit = UINT64_MAX;
 	project->offset = 0;
 	project->budget = NULL;
@@ -114,6 +115,7 @@ rql_status rql_rows_as_columns(struct rql_arena *arena, const struct rql_request
 	                             .outputs = to,
 	                             .order_count = orders,
 	                             .orders = by,
+	                             .order_there = wanted->order_there,
 	                             .limit = wanted->limit,
 	                             .offset = wanted->offset,
 	                             .budget = wanted->budget};
