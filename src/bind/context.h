@@ -24,7 +24,7 @@ struct rql_settings {
 	bool force;                /* rayql_force = on: take the best RayQL plan even when the host looks cheaper */
 	bool force_rows;           /* rayql_force = rows: the same, under ROWS wherever a method gives some */
 	bool force_pairs;          /* rayql_force = pairs: the same, and pairs of joins by a method wherever one gives them */
-	bool force_order;          /* rayql_force = order: the same, and rows put in order by a GPU wherever it can */
+	bool force_order;          /* rayql_force = order: force_rows, and a GPU puts rows in order wherever it can */
 	bool auto_columns;         /* rayql_auto_columns = on: plans may ask for columns to be loaded */
 	bool timing;               /* rayql_device_timing = on: runs measure their time on the device */
 };

@@ -258,11 +258,11 @@ static rql_status set_memory(struct rql_session *s, const char *value, struct rq
 
 static const char *forced(const struct rql_settings *settings)
 {
+	if (settings->force_order)
+		return "order";
 	if (settings->force_rows)
 		return "rows";
-	if (settings->force_pairs)
-		return "pairs";
-	return settings->force_order ? "order" : settings->force ? "on" : "off";
+	return settings->force_pairs ? "pairs" : settings->force ? "on" : "off";
 }
 
 static rql_status set_force(struct rql_session *s, const char *value, struct rql_error *err)
@@ -272,7 +272,7 @@ static rql_status set_force(struct rql_session *s, const char *value, struct rql
 	if (!rows && !pairs && !order && !parse_bool(value, &on))
 		return bad_value("rayql_force", value, "on, off, rows, pairs or order", err);
 	s->settings.force = on;
-	s->settings.force_rows = rows;
+	s->settings.force_rows = rows || order;
 	s->settings.force_pairs = pairs;
 	s->settings.force_order = order;
 	return RQL_OK;

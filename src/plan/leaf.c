@@ -517,7 +517,7 @@ rql_status rql_leaf_choose_rows_over(struct rql_planning *p, const struct rql_re
 	if (status != RQL_OK)
 		return rql_planning_swallow(p, status, &why, -1, NULL);
 	rows->is_result = rel == p->nodes->root;
-	if (rows->limit == UINT64_MAX || !rows->order_count) /* without an order the first input's rows are the first */
+	if (!rows->order_count) /* without one the first input's rows are the first */
 		return RQL_OK;
 	return rql_leaf_choose_over(p, rel, rows->block, rows, found);
 }
