@@ -1,5 +1,5 @@
-/* rayql bench device: joins, group-bys, look-ups and partitions of columns that lie on a device, by device time. Every
- * answer is checked in full, on the device, by kernels that share no code with what is measured. */
+/* rayql bench device: joins, group-bys, look-ups, sorts and partitions of columns that lie on a device, by device time.
+ * Every answer is checked in full, on the device, by kernels that share no code with what is measured. */
 #ifndef RQL_RELATION_BENCH_H
 #define RQL_RELATION_BENCH_H
 
@@ -13,7 +13,7 @@ struct rql_relation_bench;
 struct rql_relation_options {
 	const char *device, *json, *cases;
 	const char *forms; /* of look-ups: a list of their names; NULL: all */
-	bool join, group, partition, lookup, variants;
+	bool join, group, partition, lookup, sort, variants;
 	int64_t log2_scale; /* sizes are multiplied by 2^this */
 	int64_t runs;
 	const char *benchmark; /* its name, for messages and JSON */
@@ -116,6 +116,7 @@ rql_status rql_relation_joins(struct rql_relation_bench *b, struct rql_error *er
 rql_status rql_relation_groups(struct rql_relation_bench *b, struct rql_error *err) RQL_MUST_CHECK;
 rql_status rql_relation_lookups(struct rql_relation_bench *b, struct rql_error *err) RQL_MUST_CHECK;
 rql_status rql_relation_partitions(struct rql_relation_bench *b, struct rql_error *err) RQL_MUST_CHECK;
+rql_status rql_relation_sorts(struct rql_relation_bench *b, struct rql_error *err) RQL_MUST_CHECK;
 /* Opens the device, measures its floors, runs the options' cases, writes the JSON; the process's exit code. */
 int rql_relation_run(const struct rql_relation_options *options);
 int rql_relation_main(int argc, char **argv);

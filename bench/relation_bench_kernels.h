@@ -23,10 +23,13 @@
                               * column_to[1] and [0]. The mix is RQL_BENCH_MIX_A's */
 #define RQL_BENCH_GROUP_MIX 15 /* results[2]: groups out of bounds, [3]: the sum of mixes of keys and aggregates of those put out.
                               * keys: words of rows, `part` of them; column_to: further words; keys_to, column[0], [1], flags: as GROUP_CHECK's */
+#define RQL_BENCH_GATHER 16 /* column_to[0] of row r becomes column[0] at column[1] of it */
+#define RQL_BENCH_SORT_CHECK 17 /* results[2]: rows that are wrong: keys, keys_to in their order with rows column[0], of
+                               * which column_to, where there are any, have the payloads of `keys`' side */
 
 #define RQL_BENCH_WIDE_SUMS 1u /* of GROUP_CHECK: two words a group */
 #define RQL_BENCH_HEADS 2u     /* of GROUP_CHECK: keys_to holds rows of keys */
-#define RQL_BENCH_WIDE_KEYS 4u /* of look-ups, and of the groups put out: keys have 64 bits */
+#define RQL_BENCH_WIDE_KEYS 4u /* of look-ups, sorts, and of the groups put out: keys have 64 bits */
 #define RQL_BENCH_PAYLOADS 8u  /* of PAIR_CHECK: columns hold payloads of rows */
 #define RQL_BENCH_PAIRED 16u   /* of PART_CHECK: keys and payloads lie side by side */
 #define RQL_BENCH_ZIPF_BUILD 32u /* of joins: build rows' keys are skewed, Zipf 0.5; 2^log2_distinct as many as rows */

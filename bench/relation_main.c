@@ -8,14 +8,14 @@
 static const char help[] =
 	"Usage: rayql bench device [options]\n"
 	"\n"
-	"Joins, group-bys, look-ups and partitions of columns in a device's memory, without SQL around them: device time by\n"
-	"timestamps, medians after a run to warm up. Every answer is checked in full, on the device. The floor is all inputs\n"
-	"read once and all outputs written once at the read bandwidth that is measured first. docs/bench.md says more. The\n"
-	"exit code is 1 when an answer is wrong.\n"
+	"Joins, group-bys, look-ups, sorts and partitions of columns in a device's memory, without SQL around them: device\n"
+	"time by timestamps, medians after a run to warm up. Every answer is checked in full, on the device. The floor is\n"
+	"all inputs read once and all outputs written once at the read bandwidth that is measured first. docs/bench.md says\n"
+	"more. The exit code is 1 when an answer is wrong.\n"
 	"\n"
 	"  --device D          as rayql_devices() names it: vulkan:0, a UUID, a PCI address (default: the first GPU);\n"
 	"                      cpu has look-ups: --only lookup\n"
-	"  --only W,...        of join, group, partition, lookup (default: join,group)\n"
+	"  --only W,...        of join, group, partition, lookup, sort (default: join,group)\n"
 	"  --cases TEXT        only cases whose name has this text in it\n"
 	"  --forms F,...       look-ups: only these forms, as binary search,interpolation,k-ary (default: all)\n"
 	"  --log2-scale N      rows and groups times 2^N, -12 to 0 (default 0)\n"
@@ -28,15 +28,17 @@ static void parse_only(struct rql_args *args, const char *value, struct rql_rela
 {
 	if (!value)
 		return;
-	o->join = o->group = o->partition = o->lookup = false;
+	o->join = o->group = o->partition = o->lookup = o->sort = false;
 	char *copy = strdup(value), *rest = copy;
 	for (char *item; copy && (item = strsep(&rest, ",")) && !args->failed;) {
 		o->join |= !strcmp(item, "join");
 		o->group |= !strcmp(item, "group");
 		o->partition |= !strcmp(item, "partition");
 		o->lookup |= !strcmp(item, "lookup");
-		if (strcmp(item, "join") && strcmp(item, "group") && strcmp(item, "partition") && strcmp(item, "lookup"))
-			rql_args_error(args, "--only %s: expected some of join, group, partition, lookup", value);
+		o->sort |= !strcmp(item, "sort");
+		if (strcmp(item, "join") && strcmp(item, "group") && strcmp(item, "partition") && strcmp(item, "lookup") &&
+		    strcmp(item, "sort"))
+			rql_args_error(args, "--only %s: expected some of join, group, partition, lookup, sort", value);
 	}
 	free(copy);
 }
@@ -75,6 +77,8 @@ static rql_status device_cases(struct rql_relation_bench *b, struct rql_error *e
 		status = rql_relation_groups(b, err);
 	if (status == RQL_OK && o->lookup)
 		status = rql_relation_lookups(b, err);
+	if (status == RQL_OK && o->sort)
+		status = rql_relation_sorts(b, err);
 	return status;
 }
 
@@ -198,7 +202,7 @@ int rql_relation_main(int argc, char **argv)
 	bool help_wanted = false;
 	if (!parse(&args, &options, &help_wanted))
 		return 2;
-	options.cpu = options.lookup && !options.join && !options.group && !options.partition;
+	options.cpu = options.lookup && !options.join && !options.group && !options.partition && !options.sort;
 	if (!help_wanted)
 		return rql_relation_run(&options);
 	fputs(help, stdout);

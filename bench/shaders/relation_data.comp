@@ -372,6 +372,29 @@ void lookup_check(uint row, bool is)
 	add_result(2u, good ? 0ul : 1ul);
 }
 
+uint64_t key_at(uint64_t keys, uint row)
+{
+	return (args.flags & RQL_BENCH_WIDE_KEYS) != 0u ? W64(keys, row) : uint64_t(W32(keys, row));
+}
+
+void sort_check(uint place, bool is)
+{
+	bool good = true;
+	if (is) {
+		uint row = W32(args.column[0], place);
+		uint64_t key = key_at(args.keys_to, place);
+		good = uint64_t(row) < args.rows && key_at(args.keys, row) == key;
+		if (place > 0u) {
+			uint64_t before = key_at(args.keys_to, place - 1u);
+			good = good && (before < key || before == key && W32(args.column[0], place - 1u) < row);
+		}
+		for (uint c = 0u; c < 4u; c++)
+			if (args.column_to[c] != 0ul)
+				good = good && W32(args.column_to[c], place) == payload(row, c);
+	}
+	add_result(2u, good ? 0ul : 1ul);
+}
+
 void main()
 {
 	uint64_t at = rql_group() * gl_WorkGroupSize.x + gl_LocalInvocationIndex;
@@ -397,6 +420,10 @@ void main()
 		add_result(1u, is ? mix64(uint64_t(row)) : 0ul);
 	else if (WHAT == RQL_BENCH_LOOKUP_CHECK)
 		lookup_check(row, is);
+	else if (WHAT == RQL_BENCH_SORT_CHECK)
+		sort_check(row, is);
+	else if (is && WHAT == RQL_BENCH_GATHER)
+		W32(args.column_to[0], row) = W32(args.column[0], W32(args.column[1], row));
 	else if (is && WHAT == RQL_BENCH_SCATTER)
 		W32(args.column_to[0], W32(args.column[1], row)) = W32(args.column[0], row);
 	else if (is && WHAT == RQL_BENCH_MAKE_ENDS)

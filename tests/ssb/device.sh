@@ -17,4 +17,5 @@ assert len(cases) == int(sys.argv[2]) and not wrong, (len(cases), wrong)
 PY
 }
 count=41 check --log2-scale -10 --only partition,join,group
+count=2 check --log2-scale -12 --only sort --cases "4 columns"
 count=84 check --log2-scale -12 --only lookup --forms "binary search,interpolation,k-ary"
