@@ -73,7 +73,7 @@ struct rql_leaf {
 	const struct rql_method *method;
 	struct rql_device *device;
 	struct rql_prepared *prepared;
-	const struct rql_method *ordered_of; /* which gives the rows of a store that `method` puts in order; NULL: it reads them itself */
+	const struct rql_method *ordered_of; /* gives the rows that `method` puts in order; NULL: it reads them itself */
 	const struct rql_method *under; /* whose ROWS come in; NULL: none do */
 	uint32_t under_tests;           /* conditions that it has answered, */
 	uint32_t under_joins;           /* and joins of which it has looked the keys up, */

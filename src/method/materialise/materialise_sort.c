@@ -12,8 +12,8 @@
 #define MOST_ROWS 4294967295.0 /* numbers of 32 bits */
 #define DIGIT_BITS 8u
 #define DIGIT_PASSES 5 /* of the sort, for each digit: count, prefix sums, scatter */
-/* What a digit moves comes in runs of equal digits, whose ends are not whole sectors: an H200 takes 6.5 ms for the four of
- * 2^27 keys and row numbers of 32 bits (bench/results, 2026-11-28-h200-lookup.json), 2.6 times what their bytes would. */
+/* What a digit moves comes in runs of equal digits, whose ends are not whole sectors. An H200 takes 6.5 ms for the four
+ * of 2^27 keys and row numbers of 32 bits (bench/results, 2026-11-28-h200-lookup.json): so many times their bytes. */
 #define SCATTERED 2.6
 /* Fields that the device's cache holds are gathered at its speed. */
 #define CACHED_BYTES 3e7

@@ -1,11 +1,11 @@
-/* All rows of an order, or more of them than a top-N holds, put in order on the device: what is fetched is the result. For
- * materialise_compute.c.
+/* All rows of an order, or more of them than a top-N holds, put in order on the device: what is fetched is the result.
+ * For materialise_compute.c.
  *
- * Keys lie side by side in words of 32 or 64 bits, the first key most significant. The last word's rows are sorted first,
- * by a radix sort (primitive.h) that moves row numbers along; each word before is made of its keys in the order so far, and
- * sorted in turn: the sort is stable. Then the result's columns are gathered. Floor, in bytes a row: for each 8 bits of a
- * word 3 words and 8 moved; for each column 4, a sector at any place, and a field written. The host moved 8 bytes a key and
- * 8 more for each byte of the keys, and fetched the keys, too. */
+ * Keys lie side by side in words of 32 or 64 bits, the first key most significant. The last word is sorted first, by a
+ * radix sort (primitive.h) that moves row numbers along. Each word before is made of its keys in the order so far, and
+ * sorted in turn: the sort is stable. Then the result's columns are gathered. Floor, in bytes a row: for each 8 bits of
+ * a word 3 words and 8 moved; for each column 4, a sector at any place, and a field written. The host, which sorts
+ * else, moves 8 bytes a key and 8 more for each byte of the keys, and fetches the keys, too. */
 #ifndef RQL_METHOD_MATERIALISE_SORT_H
 #define RQL_METHOD_MATERIALISE_SORT_H
 

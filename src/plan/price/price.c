@@ -186,8 +186,9 @@ static const char *refusal(const struct rql_method *method, const struct rql_req
 /* Of those against the methods of a request, the first; one against an order goes with it. */
 static void note_reason(struct pricing *c, const char *reason, bool order)
 {
-	const char *both = order && c->first_reason ? rql_arena_printf(c->p->arena, "%s; in order: %s", c->first_reason, reason) : NULL;
-	c->first_reason = both ? both : c->first_reason ? c->first_reason : reason;
+	const char *first = c->first_reason;
+	const char *both = order && first ? rql_arena_printf(c->p->arena, "%s; in order: %s", first, reason) : NULL;
+	c->first_reason = both ? both : first ? first : reason;
 }
 
 static rql_status refuse(struct pricing *c, struct rql_candidate *candidate, const char *reason, bool order)

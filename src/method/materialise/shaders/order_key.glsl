@@ -1,17 +1,13 @@
-// A field as a number that ascends as its order says, in the key's low bits: materialise_order.c has why.
+// A row's field as a number that ascends as its order says, in the key's low bits: materialise_order.c has why.
 #ifndef RQL_ORDER_KEY_GLSL
 #define RQL_ORDER_KEY_GLSL
 #include "method/materialise/materialise_kernels.h"
 #include "primitive/shaders/ordered.glsl"
 #include "primitive/shaders/words.glsl"
 
-uint64_t rql_order_field(uint64_t fields, uint bits, uint row)
+uint64_t rql_order_key(uint64_t fields, uint field_bits, uint row, uint64_t null_field, uint flags, uint bits)
 {
-	return bits == 64u ? RQL_U64(fields, row) : uint64_t(RQL_U32(fields, row));
-}
-
-uint64_t rql_order_key(uint64_t f, uint64_t null_field, uint flags, uint bits)
-{
+	uint64_t f = field_bits == 64u ? RQL_U64(fields, row) : uint64_t(RQL_U32(fields, row));
 	bool first = (flags & RQL_ORDER_NULLS_FIRST) != 0u;
 	if (f == null_field)
 		f = 0ul;

@@ -14,9 +14,10 @@ void main()
 	uint place = uint(i), row = args.rows != 0ul ? RQL_U32(args.rows, place) : place;
 	uint64_t word = ~0ul;
 	if (uint64_t(row) < rql_rows())
-		word = rql_order_key(rql_order_field(args.fields, args.field_bits, row), args.null_field, args.flags, args.key_bits) << args.shift;
+		word = rql_order_key(args.fields, args.field_bits, row, args.null_field, args.flags, args.key_bits) << args.shift;
+	bool more = (args.flags & RQL_ORDER_MORE) != 0u;
 	if (args.word_bits == 64u)
-		RQL_U64(args.to, place) = (args.flags & RQL_ORDER_MORE) != 0u ? RQL_U64(args.to, place) | word : word;
+		RQL_U64(args.to, place) = more ? RQL_U64(args.to, place) | word : word;
 	else
-		RQL_U32(args.to, place) = (args.flags & RQL_ORDER_MORE) != 0u ? RQL_U32(args.to, place) | uint(word) : uint(word);
+		RQL_U32(args.to, place) = more ? RQL_U32(args.to, place) | uint(word) : uint(word);
 }

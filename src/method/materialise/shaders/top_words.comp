@@ -11,6 +11,6 @@ void main()
 	if (i >= rql_rows())
 		return;
 	uint row = uint(i);
-	uint64_t key = rql_order_key(rql_order_field(args.fields, args.field_bits, row), args.null_field, args.flags, args.key_bits);
+	uint64_t key = rql_order_key(args.fields, args.field_bits, row, args.null_field, args.flags, args.key_bits);
 	RQL_U64(args.words, row) = args.key_bits != 0u ? ~(key << 64u - args.key_bits) : 0ul;
 }
