@@ -1,6 +1,6 @@
 /* Selections of rows of the Star Schema Benchmark's flat table: no standard benchmark asks for rows of a large table by
  * conditions without an index. From one row to some thousands of each million; the first ones of an order, behind a
- * condition that drops little, much or nothing; and a limit without an order. */
+ * condition that drops little, much or nothing; a limit without an order; and an order of all rows. */
 #include "suite.h"
 
 #include <stddef.h>
@@ -53,6 +53,12 @@ static const struct rql_suite_query queries[] = {
      .select = LINE ", P_BRAND",
      .rest = FROM " WHERE P_BRAND = 'MFGR#2221' AND LO_DISCOUNT = 10",
      .limit = 50},
+	/* an order of all rows, of which more are wanted than a top-N holds */
+	{.name = "s12",
+     .select = "C_CITY, LO_REVENUE, LO_ORDERDATE",
+     .rest = FROM,
+     .order = "C_CITY, LO_REVENUE DESC, LO_ORDERDATE",
+     .limit = 100000},
 };
 
 static const char *const tables[] = {"lineorder_flat", NULL};
