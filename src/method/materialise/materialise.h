@@ -22,6 +22,7 @@ struct rql_materialise {
 	struct rql_row_order *orders;
 	uint64_t limit, offset;
 	bool order_there; /* as in the request */
+	bool no_sort;     /* what it needs is more than the device gives in one piece: the host orders all rows */
 	struct rql_budget *budget; /* may be NULL */
 };
 /* Rows from the first one of the order to the last one that is wanted. */

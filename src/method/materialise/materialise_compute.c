@@ -224,6 +224,7 @@ static rql_status prepare(const struct rql_request *request, struct rql_device *
 	                                .budget = request->budget};
 	p->from = request->from;
 	rql_stage_read(&p->stage, p->from.method->stage(p->from.prepared));
+	p->m.no_sort = bytes_of(&p->stage) > device->limits.buffer_bytes;
 	*out = p;
 	return RQL_OK;
 }

@@ -58,7 +58,7 @@ static uint32_t width_of(const struct word *word)
 
 bool rql_materialise_sort_pays(const struct rql_materialise *m, double rows)
 {
-	return words_of(m).count && rql_materialise_wanted(m) && m->limit && (m->order_there || rows >= LEAST_ROWS) &&
+	return !m->no_sort && words_of(m).count && rql_materialise_wanted(m) && m->limit && (m->order_there || rows >= LEAST_ROWS) &&
 	       rows <= MOST_ROWS && !rql_materialise_top_pays(m, rows);
 }
 

@@ -86,6 +86,22 @@ static rql_status consider_all(struct offering *o)
 	return RQL_OK;
 }
 
+/* Before anything is prepared: rows that may pass, as far as is known. */
+static double most_rows(const struct rql_request *request)
+{
+	const struct rql_sample *sample = request->sample;
+	const double all = (double)request->snapshot->rows;
+	return sample && sample->taken ? all * sample->read_share * sample->pass : all;
+}
+
+static rql_status are_few(const struct rql_planning *p, double rows, const char **reason, struct rql_error *err)
+{
+	if (rows >= LEAST_ROWS || p->ctx->settings->force_order)
+		return RQL_OK;
+	*reason = rql_arena_printf(p->arena, "the CPU orders so few rows (%.0f) sooner", rows);
+	return *reason ? RQL_OK : rql_error_memory(err, 0, "a plan");
+}
+
 rql_status rql_price_order(const struct rql_planning *p, struct rql_device *device, const struct rql_request *request,
                            struct rql_order_offer *out, const char **reason, struct rql_error *err)
 {
@@ -94,6 +110,9 @@ rql_status rql_price_order(const struct rql_planning *p, struct rql_device *devi
 	struct offering o = {.p = p, .device = device, .project = &project, .out = out, .err = err};
 	*out = (struct rql_order_offer){.by = NULL};
 	*reason = NULL;
+	RQL_TRY(are_few(p, most_rows(request), reason, err));
+	if (*reason)
+		return RQL_OK;
 	rql_status status = rql_rows_as_columns(p->arena, request, &project, &out->request, &why);
 	if (status == RQL_ERROR_MEMORY)
 		rql_error_move(err, &why);
@@ -109,13 +128,10 @@ rql_status rql_price_order(const struct rql_planning *p, struct rql_device *devi
 		return status;
 	}
 	out->request.order_there = p->ctx->settings->force_order;
-	if (out->request.from.rows < LEAST_ROWS && !out->request.order_there) {
-		*reason = rql_arena_printf(p->arena, "the CPU orders so few rows (%.0f) sooner", out->request.from.rows);
+	status = are_few(p, out->request.from.rows, reason, err);
+	if (status != RQL_OK || *reason)
 		rql_order_offer_drop(out);
-		if (!*reason)
-			return rql_error_memory(err, 0, "a plan");
-	}
-	return RQL_OK;
+	return status;
 }
 
 void rql_order_offer_drop(struct rql_order_offer *offer)
