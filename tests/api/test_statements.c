@@ -366,7 +366,7 @@ static void settings(void **state)
 	fails(s.con, "SET rayql_device = 'vulkan:7'", RAYQL_ERROR_STATEMENT, "'cpu'");
 	fails(s.con, "SET rayql_memory_limit = 'much'", RAYQL_ERROR_STATEMENT, "a size such as");
 	fails(s.con, "SET rayql_threads = 3", RAYQL_ERROR_STATEMENT, "when it is opened");
-	fails(s.con, "SET rayql_force = 3", RAYQL_ERROR_STATEMENT, "on, off, rows or pairs");
+	fails(s.con, "SET rayql_force = 3", RAYQL_ERROR_STATEMENT, "on, off, rows, pairs or order");
 	run(s.con, "SET rayql_device = 'cpu'; SET rayql_force = on; SET rayql_memory_limit = '1GB'");
 	expect(s.con, "SELECT value FROM rayql_settings() WHERE name = 'rayql_force'", NULL, "on\n");
 	/* A second connection has its own. */
