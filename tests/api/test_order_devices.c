@@ -103,6 +103,7 @@ static void pipelines(void **state)
 		"SELECT id, d FROM o ORDER BY d, id LIMIT 0",
 		"SELECT id, t FROM o WHERE k * 2 = 3 ORDER BY t, id",
 		"SELECT o.id, v.id, o.t FROM o JOIN o v ON o.ub = v.ub WHERE o.k > 0 ORDER BY o.d DESC, o.id, v.id",
+		"SELECT id, k FROM o WHERE k > 0 UNION ALL SELECT id + 1000000, ti FROM o WHERE bo ORDER BY 2 DESC NULLS FIRST, 1",
 	};
 	(void)state;
 	if (!has_unit("compute"))
