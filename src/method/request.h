@@ -318,13 +318,15 @@ struct rql_output {
 	const struct rql_column *values;
 	uint32_t value_count;
 	/* COLUMNS: instead of a source the number that these keys make together, as groups are numbered: a join's key. NULL
-	 * where one of them is NULL and has no key code for it. */
+	 * where one of them is NULL and has no key code for it. Not NULL, without any: the number is 0 in every row. */
 	uint32_t part_count;
 	const struct rql_group_key *parts;
 	enum rql_half half; /* COLUMNS, of integers of 64 bits: this half of the source is meant */
 	/* COLUMNS, of reals: values that the host calls equal have one field, -0 that of 0 and every NaN that of one: a join's
 	 * key. */
 	bool canonical;
+	uint32_t filter; /* COLUMNS, with a source: the number of a program whose result 0 is boolean, plus 1: where it is not TRUE,
+	                    the value is NULL. 0: none */
 	bool null_value; /* canonical: NULL is a value like others, too: it has a field that no value has, and that is not NULL's */
 };
 

@@ -107,8 +107,9 @@ rql_status rql_group_answer(const struct rql_group_shape *shape, const struct rq
                             struct rql_pool *pool, struct rql_arena *arena, struct rql_port *out, struct rql_error *err)
 {
 	struct answering a = {.shape = shape, .found = found, .out = out};
-	*out = (struct rql_port){.kind = RQL_PORT_GROUPS, .group_count = found->count};
-	if (!rql_groups_columns(&shape->layout, found->count, false, arena, out))
+	const bool nothing = shape->layout.scalar && !found->count; /* without a GROUP BY there is one group of no rows */
+	*out = (struct rql_port){.kind = RQL_PORT_GROUPS, .group_count = nothing ? 1 : found->count};
+	if (!rql_groups_columns(&shape->layout, out->group_count, nothing, arena, out))
 		return rql_error_memory(err, found->count * shape->group_bytes, "the groups of a query");
 	const uint64_t pieces = (found->count + PIECE - 1) / PIECE;
 	rql_pool_each(pool, pieces, answer_some, &a);

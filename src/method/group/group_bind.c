@@ -64,7 +64,7 @@ static rql_status bind_key(struct binding *b)
 {
 	const struct rql_request *r = b->request;
 	struct rql_group_shape *shape = b->shape;
-	struct rql_group_key *keys = RQL_NEW_ARRAY(b->arena, struct rql_group_key, r->group_count);
+	struct rql_group_key *keys = RQL_NEW_ARRAY(b->arena, struct rql_group_key, r->group_count + 1u);
 	rql_int128 numbers = 1;
 	if (!keys)
 		return rql_error_memory(b->err, 0, "a query's groups");
@@ -125,15 +125,17 @@ static void add_halves(struct binding *b, uint32_t upper)
 	b->outputs[lower].half = RQL_HALF_LOWER;
 }
 
-static rql_status need_column(struct binding *b, const struct rql_source *source, uint32_t *out)
+/* filter: as an aggregate's. What it does not let through is NULL in a column of its own. */
+static rql_status need_column(struct binding *b, const struct rql_source *source, uint32_t filter, uint32_t *out)
 {
 	const char *why;
 	for (*out = 1; *out < b->count; ++*out)
-		if (same_source(&b->outputs[*out].source, source))
+		if (b->outputs[*out].filter == filter && same_source(&b->outputs[*out].source, source))
 			return RQL_OK;
 	if ((why = rql_request_describe(b->request, source, &b->columns[*out])))
 		return refuse(b, why);
-	b->outputs[*out] = (struct rql_output){.source = *source, .type = b->columns[*out].of.type};
+	b->outputs[*out] = (struct rql_output){.source = *source, .type = b->columns[*out].of.type, .filter = filter};
+	b->columns[*out].nullable |= filter != 0;
 	b->count++;
 	if (needs_halves(&b->columns[*out].of))
 		add_halves(b, *out);
@@ -173,18 +175,19 @@ static rql_status bind_agg(struct binding *b, const struct rql_agg *agg, struct 
 	struct rql_group_state state = {.kind = RQL_GROUP_BY_FIELDS};
 	*out = (struct rql_group_agg){.kind = agg->kind, .value = RQL_NONE, .present = RQL_NONE, .lower = RQL_NONE};
 	*value = (struct rql_groups_value){.kind = RQL_MEASURE_INTEGER, .state = RQL_NONE, .valid = RQL_NONE, .counts = true};
-	if (agg->filter)
-		return refuse(b, "an aggregate has a FILTER clause");
-	if (agg->kind == RQL_AGG_COUNT_STAR)
+	const bool every_row = agg->kind == RQL_AGG_COUNT_STAR;
+	if (every_row && !agg->filter)
 		return RQL_OK;
-	RQL_TRY(need_column(b, &agg->source, &state.column));
+	/* Rows that a filter lets through are those of which it has a value. */
+	const struct rql_source truth = {.kind = RQL_SOURCE_PROGRAM, .index = agg->filter - 1};
+	RQL_TRY(need_column(b, every_row ? &truth : &agg->source, agg->filter, &state.column));
 	const struct rql_form_column *column = &b->columns[state.column];
 	const bool real = column->of.kind == RQL_STORE_REAL, coded = column->of.kind == RQL_STORE_CODED;
 	if (column->nullable) {
 		const struct rql_group_state present = {.kind = RQL_GROUP_BY_PRESENT, .column = state.column, .sum = true};
 		RQL_TRY(need_state(b, &present, &out->present));
 	}
-	if (agg->kind == RQL_AGG_COUNT)
+	if (every_row || agg->kind == RQL_AGG_COUNT)
 		return RQL_OK;
 	value->counts = false;
 	value->valid = out->present;
@@ -250,8 +253,9 @@ rql_status rql_group_bind(const struct rql_request *request, struct rql_arena *a
 		.aggs = RQL_NEW_ARRAY(arena, struct rql_group_agg, request->agg_count + 1u)};
 	if (!b.columns || !b.outputs || !shape->layout.keys || !shape->layout.values || !shape->aggs)
 		return rql_error_memory(b.err, 0, "a query's groups");
-	if (!request->group_count)
+	if (!request->group_count && request->wants == RQL_PORT_COLUMNS)
 		return refuse(&b, "there is no key to group by");
+	shape->layout.scalar = !request->group_count;
 	if (request->keyed)
 		return refuse(&b, "it is a map that is to be built, not groups");
 	if (request->snapshot->rows > RQL_RELATION_ROWS - RQL_FORM_ROWS)

@@ -18,14 +18,6 @@ struct drawing {
 	struct rql_drawing of;
 };
 
-static const char *refusal(const struct rql_group_shape *shape)
-{
-	for (uint32_t s = 0; s < shape->state_count; s++)
-		if (shape->states[s].kind == RQL_GROUP_BY_REAL_FIELDS)
-			return "aggregates of reals are not drawn";
-	return NULL;
-}
-
 static rql_status open_groups(struct rql_device *device, struct rql_group_by *by, void **own, struct rql_error *err)
 {
 	struct rql_image_spec specs[RQL_RASTER_GROUP_IMAGES];
@@ -113,7 +105,6 @@ static double own_bytes(const struct rql_group_size *size)
 }
 
 static const struct rql_group_unit by_raster = {.unit = RQL_UNIT_RASTER,
-                                                .refusal = refusal,
                                                 .ns = rql_group_raster_ns,
                                                 .open = open_groups,
                                                 .close = close_groups,

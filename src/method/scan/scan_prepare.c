@@ -632,7 +632,7 @@ static rql_status bind_key(struct binding *b, const struct rql_output *output, s
 	rql_int128 numbers = 1;
 	emit->operand = RQL_NONE;
 	emit->part_count = output->part_count;
-	emit->parts = RQL_NEW_ARRAY(b->scan->arena, struct rql_scan_part, output->part_count);
+	emit->parts = RQL_NEW_ARRAY(b->scan->arena, struct rql_scan_part, output->part_count + 1u);
 	if (!emit->parts)
 		return rql_error_memory(b->err, output->part_count * sizeof(*emit->parts), "preparing a scan");
 	for (uint32_t p = output->part_count; p-- > 0;) {
@@ -685,11 +685,16 @@ static rql_status bind_emits(struct binding *b)
 		                               .bits = rql_form_bits(&r->gives->columns[i]),
 		                               .offset = rql_form_offset(r->gives, i),
 		                               .half = r->outputs[i].half,
+		                               .filter = r->outputs[i].filter ? r->outputs[i].filter - 1 : RQL_NONE,
 		                               .canonical = r->outputs[i].canonical,
 		                               .null_value = r->outputs[i].null_value};
-		if (r->outputs[i].part_count) {
+		if (r->outputs[i].parts) {
 			RQL_TRY(bind_key(b, &r->outputs[i], emit));
 			continue;
+		}
+		if (emit->filter != RQL_NONE) {
+			RQL_TRY(need_filter(b, emit->filter));
+			scan->programs[emit->filter].in_answer = true;
 		}
 		RQL_TRY(need_operand(b, &r->outputs[i].source, &emit->operand));
 		if (!emit_fits(&scan->operands[emit->operand], emit->half, emit->column))

@@ -99,6 +99,7 @@ struct rql_scan_emit {
 	uint32_t bits, offset;                 /* of its fields; bytes of a row in the columns before */
 	enum rql_half half;                    /* of the operand */
 	bool canonical, null_value;            /* REAL: equal values have one field; NULL has one of its own, which is not 0 */
+	uint32_t filter;                       /* program: NULL where it is not TRUE; RQL_NONE: none */
 	uint32_t operand;                      /* RQL_NONE: the number of these: */
 	uint32_t part_count;
 	struct rql_scan_part *parts;

@@ -29,7 +29,7 @@ struct rql_raster_group_by {
 	uint32_t log2_side; /* of the hash image */
 	uint32_t rounds;    /* of drawing and assigning, 1 to RQL_RASTER_ROUNDS */
 	enum rql_raster_totals totals;
-	/* INTEGERS with a sign, FIELDS and PRESENT. */
+	/* INTEGERS with a sign, FIELDS, PRESENT and REAL_FIELDS, of which BLENDING makes extremes only. */
 	uint32_t column_count;
 	struct rql_group_by_column columns[RQL_RELATION_COLUMNS];
 	/* Of BLENDING: no group has more rows than RQL_RASTER_EXACT_ROWS, so that one pass sums all; else one for each

@@ -5,7 +5,8 @@
 #include "primitive/raster/raster_kernels.h"
 #include "primitive/relation/relation_internal.h"
 #include "shaders/primitive/group_assign.comp.h"
-#include "shaders/primitive/group_atomics.frag.h"
+#include "shaders/primitive/group_atomics_plain.frag.h"
+#include "shaders/primitive/group_atomics_reals.frag.h"
 #include "shaders/primitive/group_extremes.frag.h"
 #include "shaders/primitive/group_finish.comp.h"
 #include "shaders/primitive/group_fold_extremes.comp.h"
@@ -29,7 +30,8 @@
 
 static const struct rql_draw_kernel hash_one = DRAW("group_hash_one", group_hash, group_hash_one),
 									hash_two = DRAW("group_hash_two", group_hash, group_hash_two),
-									atomics_kernel = DRAW("group_atomics", group_total, group_atomics),
+									atomics_kernel = DRAW("group_atomics", group_total, group_atomics_plain),
+									reals_kernel = DRAW("group_real_atomics", group_total, group_atomics_reals),
 									counts_kernel = DRAW("group_counts", group_total, group_sum_counts),
 									limbs_4_kernel = DRAW("group_limbs", group_total, group_sum_limbs_4),
 									limbs_8_kernel = DRAW("group_long_limbs", group_total, group_sum_limbs_8),
@@ -65,6 +67,14 @@ static bool wants_extremes(const struct rql_group_by_column *column)
 static bool is_field(const struct rql_group_by_column *column)
 {
 	return column->kind != RQL_GROUP_BY_INTEGERS;
+}
+
+static bool sums_reals(const struct rql_raster_group_by *by)
+{
+	bool some = false;
+	for (uint32_t c = 0; c < by->column_count; c++)
+		some |= by->columns[c].kind == RQL_GROUP_BY_REAL_FIELDS && wants_sum(&by->columns[c]);
+	return some;
 }
 
 static uint32_t total_height(const struct rql_raster_group_by *by)
@@ -108,6 +118,8 @@ const char *rql_raster_group_by_refusal(const struct rql_raster_group_by *by, co
 	rql_raster_group_by_images(by, specs);
 	if (by->count > RQL_RASTER_ROWS)
 		return "there may be 2^31 rows or more";
+	if (by->totals == RQL_RASTER_BLENDING && sums_reals(by))
+		return "a sum of reals has no limbs: blending rounds at each row, to 24 bits";
 	if (by->capacity > RQL_RASTER_GROUPS)
 		return "there may be more than 2^26 groups";
 	for (uint32_t i = 0; i < RQL_RASTER_GROUP_IMAGES; i++) {
@@ -177,7 +189,9 @@ static rql_status check_shape(const struct rql_raster_group_by *by, struct rql_e
 	bool values = by->column_count <= RQL_RELATION_COLUMNS;
 	for (uint32_t c = 0; c < by->column_count && values; c++) {
 		const struct rql_group_by_column *column = &by->columns[c];
-		values = (column->bits == 32 || column->bits == 64) && column->kind != RQL_GROUP_BY_REAL_FIELDS &&
+		const bool real = column->kind == RQL_GROUP_BY_REAL_FIELDS;
+		values = (column->bits == 64 || (column->bits == 32 && !real)) &&
+		         (!real || !wants_sum(column) || (!wants_extremes(column) && by->totals == RQL_RASTER_ATOMICS)) &&
 		         (column->kind != RQL_GROUP_BY_INTEGERS || column->is_signed) &&
 		         (column->kind != RQL_GROUP_BY_PRESENT || !wants_extremes(column));
 	}
@@ -294,6 +308,7 @@ static void put_columns(struct recorder *r, struct rql_word_table *words)
 		slots[RQL_RASTER_COLUMN_FLAGS] = (column->bits == 64 ? RQL_RASTER_COLUMN_64 : 0) |
 		                                 (is_field(column) ? RQL_RASTER_COLUMN_FIELDS : 0) |
 		                                 (column->kind == RQL_GROUP_BY_PRESENT ? RQL_RASTER_COLUMN_PRESENT : 0) |
+		                                 (column->kind == RQL_GROUP_BY_REAL_FIELDS ? RQL_RASTER_COLUMN_REAL : 0) |
 		                                 (column->wide_sum ? RQL_RASTER_COLUMN_WIDE : 0);
 	}
 }
@@ -487,6 +502,6 @@ rql_status rql_record_raster_group_by(struct rql_commands *c, const struct rql_r
 		RQL_TRY(assign(&r, p));
 	if (by->totals == RQL_RASTER_BLENDING)
 		return blend(&r);
-	RQL_TRY(draw_totals(&r, &atomics_kernel, &nothing, NULL, r.args, (uint32_t)by->count, HASH, 0));
+	RQL_TRY(draw_totals(&r, sums_reals(by) ? &reals_kernel : &atomics_kernel, &nothing, NULL, r.args, (uint32_t)by->count, HASH, 0));
 	return dispatch(&r, &finish_kernel, r.args, 0, by->capacity, HASH, 0);
 }

@@ -56,9 +56,13 @@ static uint32_t value_field(struct rql_scan_coder *c, const struct rql_scan_emit
 	else
 		field = distance(c, v, emit->column->kind == RQL_STORE_CODED ? -1 : emit->column->least - 1, emit->bits);
 	/* 1 is the complement of a NaN's bits, of which only one stands for all. */
-	uint32_t null = emit->null_value ? rql_spirv_u64(&c->m, 1) : zero_of(c, emit->bits);
-	return v.valid ? rql_spirv_select(&c->m, emit->bits == 32 ? RQL_SPIRV_U32 : RQL_SPIRV_U64, v.valid, field, null)
-	               : field;
+	uint32_t null = emit->null_value ? rql_spirv_u64(&c->m, 1) : zero_of(c, emit->bits), valid = v.valid;
+	if (emit->filter != RQL_NONE) {
+		const struct rql_source s = {.kind = RQL_SOURCE_PROGRAM, .index = emit->filter};
+		const struct rql_scan_value truth = rql_scan_code_source(c, &s);
+		valid = rql_scan_code_both(c, valid, rql_scan_code_both(c, truth.id, truth.valid));
+	}
+	return valid ? rql_spirv_select(&c->m, emit->bits == 32 ? RQL_SPIRV_U32 : RQL_SPIRV_U64, valid, field, null) : field;
 }
 
 static uint32_t key_field(struct rql_scan_coder *c, const struct rql_scan_emit *emit)

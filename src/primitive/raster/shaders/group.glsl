@@ -1,5 +1,6 @@
 // What the shaders of group-bys by hash images share: arguments, keys, the pixel of a key and of a group, values.
 #include "primitive/raster/shaders/hash.glsl"
+#include "primitive/shaders/ordered.glsl"
 layout(push_constant, scalar) uniform rql_push { rql_raster_group_args args; };
 
 layout(buffer_reference, scalar, buffer_reference_align = 8) buffer rql_i64s { int64_t at[]; };
@@ -65,6 +66,8 @@ uint64_t rql_value(uint column, uint flags, uint row)
 uint64_t rql_value_place(uint column, uint flags, uint row)
 {
 	uint64_t value = rql_value(column, flags, row);
+	if (rql_is(flags, RQL_RASTER_COLUMN_REAL))
+		return value == 0ul ? 0ul : rql_key_of_real(~value);
 	if (rql_is(flags, RQL_RASTER_COLUMN_FIELDS))
 		return value;
 	return rql_is(flags, RQL_RASTER_COLUMN_64) ? value ^ 0x8000000000000000ul : (value ^ 0x80000000ul) & 0xfffffffful;

@@ -1,5 +1,5 @@
 #version 460
-// The least of no field is 0, as the greatest is.
+// The least of no field is 0, as the greatest is; but of no real the greatest key.
 #extension GL_GOOGLE_include_directive : require
 #include "device/kernel.glsl"
 #include "primitive/raster/shaders/group.glsl"
@@ -12,7 +12,8 @@ void main()
 		return;
 	for (uint c = 0u; c < args.column_count; c++) {
 		uint64_t least = rql_column(c, RQL_RASTER_COLUMN_MIN);
-		if (least != 0ul && rql_is(uint(rql_column(c, RQL_RASTER_COLUMN_FLAGS)), RQL_RASTER_COLUMN_FIELDS) &&
+		uint flags = uint(rql_column(c, RQL_RASTER_COLUMN_FLAGS));
+		if (least != 0ul && rql_is(flags, RQL_RASTER_COLUMN_FIELDS) && !rql_is(flags, RQL_RASTER_COLUMN_REAL) &&
 		    rql_u64s(least).at[uint(i)] == 0xfffffffffffffffful)
 			rql_u64s(least).at[uint(i)] = 0ul;
 	}

@@ -57,7 +57,9 @@ void fold_extremes(uint group, ivec2 at)
 	uint flags = uint(rql_column(args.column, RQL_RASTER_COLUMN_FLAGS));
 	bool field = rql_is(flags, RQL_RASTER_COLUMN_FIELDS), long_values = rql_is(flags, RQL_RASTER_COLUMN_64);
 	uint64_t least = (long_values ? ~0ul : 0xfffffffful) - lack;
-	if (field && most == 0ul)
+	if (rql_is(flags, RQL_RASTER_COLUMN_REAL))
+		; // keys as they are: of nothing 0 and the greatest
+	else if (field && most == 0ul)
 		least = 0ul;
 	else if (!field && long_values) {
 		most ^= 0x8000000000000000ul;
