@@ -20,6 +20,7 @@ struct rql_settings {
 	bool unit_forced;          /* rayql_unit is not 'auto': it outranks what views ask for */
 	enum rql_unit unit;        /* unit_forced: methods of this unit only */
 	char layout[64];           /* rayql_layout: outranks what views ask for; "": auto */
+	enum rql_totals totals;    /* rayql_totals: of groups that are drawn */
 	uint64_t disabled_methods; /* bit i: rql_methods()[i] is off (rayql_enable_<method> = off) */
 	bool force;                /* rayql_force = on: take the best RayQL plan even when the host looks cheaper */
 	bool force_rows;           /* rayql_force = rows: the same, under ROWS wherever a method gives some */

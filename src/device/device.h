@@ -58,6 +58,9 @@ struct rql_profile {
 	double hit_ns;          /* one any-hit call more on a ray */
 	double primitive_ns;    /* one triangle built into a bottom level */
 	double primitive_bytes; /* of a built and compacted triangle */
+	double point_ns;        /* raster: a point of one pixel with its fragment, device full; 0: no raster unit */
+	double atomic_ns;       /* and for each word of 64 bits that its fragment adds to */
+	double blend_ns;        /* and for each image of 4 floats that it is blended into */
 	struct rql_scan_profile scan;
 };
 /* The CPU's constants until they are measured. */

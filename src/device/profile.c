@@ -14,10 +14,10 @@
 #define LONGEST (UINT64_C(1) << 20) /* more is no profile */
 
 /* Of the file: moves when a constant is added or changes its meaning. Other formats are measured anew. */
-#define FORMAT 5
+#define FORMAT 6
 
 /* Who must have a constant; for the others it may be 0, and is kept all the same. */
-enum owner { EVERYONE, THE_CPU, A_GPU, AN_RT_UNIT };
+enum owner { EVERYONE, THE_CPU, A_GPU, AN_RT_UNIT, A_RASTER_UNIT };
 
 /* Every constant of struct rql_profile and its owner. */
 #define CONSTANTS(X)                                                                                                   \
@@ -39,6 +39,9 @@ enum owner { EVERYONE, THE_CPU, A_GPU, AN_RT_UNIT };
 	X(hit_ns, AN_RT_UNIT)                                                                                              \
 	X(primitive_ns, AN_RT_UNIT)                                                                                        \
 	X(primitive_bytes, AN_RT_UNIT)                                                                                     \
+	X(point_ns, A_RASTER_UNIT)                                                                                         \
+	X(atomic_ns, A_RASTER_UNIT)                                                                                        \
+	X(blend_ns, A_RASTER_UNIT)                                                                                         \
 	X(scan.test_ns, THE_CPU)                                                                                           \
 	X(scan.value_ns, THE_CPU)                                                                                          \
 	X(scan.gather_ns, THE_CPU)                                                                                         \
@@ -91,6 +94,9 @@ static const struct rql_profile guess_discrete = {
 	.hit_ns = 1,
 	.primitive_ns = 2,
 	.primitive_bytes = 80,
+	.point_ns = 2,
+	.atomic_ns = 0.05,
+	.blend_ns = 3.5,
 	.scan = {.tested_row_ns = 0.001, .taken_row_ns = 0.015, .compile_ns = 2e8, .answer_group_ns = 75},
 };
 
@@ -110,6 +116,9 @@ static const struct rql_profile guess_integrated = {
 	.hit_ns = 20,
 	.primitive_ns = 30,
 	.primitive_bytes = 80,
+	.point_ns = 5,
+	.atomic_ns = 1,
+	.blend_ns = 5,
 	.scan = {.tested_row_ns = 0.006, .taken_row_ns = 0.4, .compile_ns = 2e8, .answer_group_ns = 75},
 };
 
@@ -129,6 +138,9 @@ static const struct rql_profile guess_software = {
 	.hit_ns = 100,
 	.primitive_ns = 250,
 	.primitive_bytes = 104,
+	.point_ns = 150,
+	.atomic_ns = 10,
+	.blend_ns = 20,
 	.scan = {.tested_row_ns = 0.25, .taken_row_ns = 20, .compile_ns = 2e8, .answer_group_ns = 75},
 };
 
@@ -141,6 +153,8 @@ static struct rql_profile guess_of(const struct rql_device *device)
 	                                                                 : guess_integrated;
 	if (!device->units[RQL_UNIT_RT])
 		guess.ray_ns = guess.hit_ns = guess.primitive_ns = guess.primitive_bytes = 0;
+	if (!device->units[RQL_UNIT_RASTER])
+		guess.point_ns = guess.atomic_ns = guess.blend_ns = 0;
 	return guess;
 }
 
@@ -153,7 +167,8 @@ static bool must_have(const struct rql_device *device, enum owner owner)
 {
 	bool gpu = device->kind != RQL_DEVICE_CPU;
 	return owner == EVERYONE || (owner == THE_CPU && !gpu) || (owner == A_GPU && gpu) ||
-	       (owner == AN_RT_UNIT && device->units[RQL_UNIT_RT]);
+	       (owner == AN_RT_UNIT && device->units[RQL_UNIT_RT]) ||
+	       (owner == A_RASTER_UNIT && device->units[RQL_UNIT_RASTER]);
 }
 
 static int threads_of(const struct rql_device *device)

@@ -134,6 +134,9 @@ static void put_profile(const struct rql_device *d, struct table *t)
 		if (d->units[RQL_UNIT_RT])
 			rql_strbuf_printf(&text, ", ray %.3g ns, hit %.3g ns, triangle %.3g ns and %.3g bytes", p->ray_ns,
 			                  p->hit_ns, p->primitive_ns, p->primitive_bytes);
+		if (d->units[RQL_UNIT_RASTER])
+			rql_strbuf_printf(&text, ", point %.3g ns, atomic %.3g ns, blending %.3g ns", p->point_ns, p->atomic_ns,
+			                  p->blend_ns);
 		rql_strbuf_printf(&text,
 		                  "; scans: tested row %.3g ns, taken row %.3g ns, kernel %.3g ms, group put out %.3g ns",
 		                  scan->tested_row_ns, scan->taken_row_ns, scan->compile_ns / 1e6, scan->answer_group_ns);

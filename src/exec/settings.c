@@ -14,6 +14,7 @@ enum setting_kind {
 	SETTING_DEVICE,
 	SETTING_UNIT,
 	SETTING_LAYOUT,
+	SETTING_TOTALS,
 	SETTING_FORCE,
 	SETTING_COLUMNS,
 	SETTING_TIMING,
@@ -36,6 +37,8 @@ static const struct {
                       "ask for"},
 	[SETTING_LAYOUT] = {"rayql_layout", "The layout of structures in a device's memory: 'auto', or a value of a view's "
                                         "option layout, which it outranks"},
+	[SETTING_TOTALS] = {"rayql_totals", "How the groups of the unit raster get their totals: 'auto' (the cheaper way), 'atomics' of "
+                                        "fragments, or 'limbs' that blend units add"},
 	[SETTING_TIMING] = {"rayql_device_timing",
                         "Measure each query's time on the device (rayql_last_query().device_ms)"},
 	[SETTING_DEVICE_MEMORY] =
@@ -214,6 +217,19 @@ static rql_status set_layout(struct rql_session *s, const char *value, struct rq
 	return RQL_OK;
 }
 
+static const char *const totals_names[] = {"auto", "atomics", "limbs"};
+
+static rql_status set_totals(struct rql_session *s, const char *value, struct rql_error *err)
+{
+	for (unsigned i = 0; i < sizeof totals_names / sizeof *totals_names; i++) {
+		if (strcasecmp(value, totals_names[i]) == 0) {
+			s->settings.totals = (enum rql_totals)i;
+			return RQL_OK;
+		}
+	}
+	return bad_value("rayql_totals", value, "'auto', 'atomics' or 'limbs'", err);
+}
+
 /* "50%" to thousandths of a percent. */
 static bool parse_percent(const char *value, uint64_t *out)
 {
@@ -321,6 +337,8 @@ rql_status rql_setting_apply(struct rql_session *s, const char *name, const char
 		status = set_unit(s, value, err);
 	else if (strcasecmp(name, fixed[SETTING_LAYOUT].name) == 0)
 		status = set_layout(s, value, err);
+	else if (strcasecmp(name, fixed[SETTING_TOTALS].name) == 0)
+		status = set_totals(s, value, err);
 	else if (strcasecmp(name, fixed[SETTING_MEMORY].name) == 0)
 		status = set_memory(s, value, err);
 	else if (strcasecmp(name, fixed[SETTING_DEVICE_MEMORY].name) == 0)
@@ -343,7 +361,8 @@ const char *rql_setting_default(const char *name, char *room, size_t size)
 {
 	if (strcasecmp(name, fixed[SETTING_FALLBACK].name) == 0 || is_method_setting(name))
 		return "on";
-	static const enum setting_kind automatic[] = {SETTING_DEVICE, SETTING_UNIT, SETTING_LAYOUT, SETTING_DEVICE_MEMORY};
+	static const enum setting_kind automatic[] = {SETTING_DEVICE, SETTING_UNIT, SETTING_LAYOUT, SETTING_TOTALS,
+	                                              SETTING_DEVICE_MEMORY};
 	for (size_t i = 0; i < sizeof automatic / sizeof *automatic; i++)
 		if (strcasecmp(name, fixed[automatic[i]].name) == 0)
 			return "auto";
@@ -398,6 +417,9 @@ static void fixed_row(const struct rql_session *s, uint32_t i, struct rql_settin
 		break;
 	case SETTING_LAYOUT:
 		snprintf(out->value, sizeof out->value, "%s", s->settings.layout[0] ? s->settings.layout : "auto");
+		break;
+	case SETTING_TOTALS:
+		snprintf(out->value, sizeof out->value, "%s", totals_names[s->settings.totals]);
 		break;
 	case SETTING_TIMING:
 		snprintf(out->value, sizeof out->value, "%s", s->settings.timing ? "on" : "off");

@@ -105,6 +105,9 @@ struct rql_method {
 	/* The one of the request's indexes in which it looks up. NULL: it looks up in none, or not just in one. A planner asks for
 	 * few rows by their keys where some method has this. */
 	uint32_t (*index)(const struct rql_prepared *prepared);
+	/* Of EXPLAIN a line's text, what the method has chosen within itself; it lives as long as what is prepared. NULL, or giving
+	 * NULL: there is no choice. */
+	const char *(*way)(const struct rql_prepared *prepared);
 	/* Measures what its prices read of the device's profile; on failure that stays as it is. NULL: it reads nothing that is
 	 * measured by a method. */
 	rql_status (*calibrate)(struct rql_device *device, bool thorough, struct rql_error *err);

@@ -515,6 +515,9 @@ static inline uint64_t rql_map_numbers(const struct rql_store_snapshot *form, ui
 }
 #define RQL_MAP_NO_NUMBERS "what belongs to the keys is no number, or may have more than 2^62 values together"
 
+/* How groups that are drawn get their totals. AUTO: as is cheaper. */
+enum rql_totals { RQL_TOTALS_AUTO, RQL_TOTALS_ATOMICS, RQL_TOTALS_LIMBS };
+
 struct rql_request {
 	/* Of what it is asked: one of them. */
 	const struct rql_relation *relation;       /* must outlive what is prepared from the request */
@@ -578,6 +581,7 @@ struct rql_request {
 		*budget; /* of the rows, charged until they are released, and of what sorting needs; may be NULL */
 	/* What the structure's WITH (layout = ...) asks for ("paper"); NULL: auto. */
 	const char *layout;
+	enum rql_totals totals;
 	/* In when it was taken, else out, so that the candidates that are prepared from one request sample once. NULL: each
 	 * samples for itself. */
 	struct rql_sample *sample;

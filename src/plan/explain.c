@@ -122,6 +122,9 @@ static void put_scan(struct rql_strbuf *out, const struct rql_leaf *leaf)
 		rql_strbuf_printf(out, "  ordered there, of rows by %s on %s\n", leaf->ordered_of->name,
 		                  rql_unit_name(leaf->ordered_of->unit));
 	put_under(out, leaf);
+	const char *way = leaf->method->way ? leaf->method->way(leaf->prepared) : NULL;
+	if (way)
+		rql_strbuf_printf(out, "  %s\n", way);
 	for (uint32_t m = 0; m < scan->map_count; m++) {
 		const struct rql_map *map = scan->maps[m]->dim.map;
 		rql_strbuf_printf(out, "  join with %s: %llu keys, %u combinations of values, %s map of %llu bytes; rows %s\n",
@@ -372,6 +375,9 @@ static void put_pairs(struct rql_strbuf *out, const struct rql_pairs_offer *offe
 	rql_strbuf_printf(out, " partition%s, ", offer->cost.runs > 1 ? "s" : "");
 	put_count(out, offer->cost.bytes);
 	rql_strbuf_printf(out, " bytes moved, %.3g ms", rql_cost_expected(&offer->cost) / 1e6);
+	const char *way = offer->method->way ? offer->method->way(offer->prepared) : NULL;
+	if (way)
+		rql_strbuf_printf(out, ", %s", way);
 	if (part) {
 		const struct rql_moved *m = &part->moved;
 		rql_strbuf_printf(out, "; %llu partition%s in %llu pass%s, %llu bytes in, %llu out, %llu spilled; at most %llu bytes of "

@@ -238,6 +238,9 @@ static void named(void **state)
 			same_by(s.con, drawn[i], "pairs by join on raster (", "  drawn: ", i == 0);
 		run(s.con, "SET rayql_device_memory_limit = '3MB'");
 		same_by(s.con, grouped, "groups by group on raster (", " round", false);
+		run(s.con, "SET rayql_totals = 'limbs'");
+		same_by(s.con, grouped, "groups by group on raster (", ", totals by limbs that blend units add", false);
+		run(s.con, "SET rayql_totals = 'auto'");
 		same_by(s.con, "SELECT s, count(*), min(w), max(w), sum(w) FROM " SOME " GROUP BY s ORDER BY ALL",
 		        "groups by group on raster (", "  drawn: ", false);
 	}

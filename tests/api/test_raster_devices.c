@@ -119,7 +119,13 @@ static void groups(void **state)
 		"SELECT k2, count(*) FILTER (v % 3 = 1), count(m) FILTER (k > 100), sum(m) FILTER (s > 'n5'), sum(m), min(s) FILTER (k IS "
 		"NULL) FROM a GROUP BY k2 ORDER BY k2",
 		"SELECT k2, sum(most) FILTER (w % 4 = 0), count(*) FILTER (most > 9223372036854775500) FROM b GROUP BY k2 ORDER BY k2",
-		/* reals: eighths, whose sums are exact in any order; a negative zero, infinities, NaN and NULL */
+		/* one group has more rows than a pass of limbs adds up exactly, though many groups are expected: it is noticed */
+		"SELECT k, count(*), sum(v), avg(v), count(v) FROM big GROUP BY k ORDER BY k",
+		/* extremes of reals */
+		"SELECT g, min(x), max(x), count(x), max(f) FROM r GROUP BY g ORDER BY g",
+	};
+	static const char *const reals[] = {
+		/* eighths, whose sums are exact in any order; a negative zero, infinities, NaN and NULL */
 		"SELECT k, sum(d), avg(d), count(d), min(d), max(d) FROM a GROUP BY k ORDER BY k",
 		"SELECT g, sum(x), avg(x), min(x), max(x), count(x), sum(f), max(f) FROM r GROUP BY g ORDER BY g",
 		"SELECT sum(x), min(x), max(x), min(f), sum(x) FILTER (f > 1) FROM r WHERE g < 5",
@@ -129,8 +135,17 @@ static void groups(void **state)
 	if (!has_unit("raster"))
 		skip();
 	s = raster_session();
-	for (size_t i = 0; i < sizeof queries / sizeof *queries; i++)
-		same_drawn(s.con, queries[i], "by group on raster");
+	run(s.con, "CREATE TABLE big AS SELECT CASE WHEN i % 9000 = 7 THEN i // 9 ELSE 5 END::INTEGER k, CASE WHEN i % 11 > 0 THEN (hash(i) "
+	           "// 2)::BIGINT - 4611686018427387904 END v FROM range(70000) r(i); CREATE INDEX cbig ON big USING columns (*)");
+	for (size_t w = 0; w < 2; w++) {
+		run(s.con, w ? "SET rayql_totals = 'limbs'" : "SET rayql_totals = 'atomics'");
+		for (size_t i = 0; i < sizeof queries / sizeof *queries; i++)
+			same_drawn(s.con, queries[i], w ? "  totals by limbs that blend units add, in" : "  totals by atomics of fragments");
+	}
+	fails(s.con, reals[0], RAYQL_ERROR_UNSUPPORTED, "a sum of reals has no exact limbs, and rayql_totals says limbs");
+	run(s.con, "SET rayql_totals = 'auto'");
+	for (size_t i = 0; i < sizeof reals / sizeof *reals; i++)
+		same_drawn(s.con, reals[i], "  totals by atomics of fragments");
 	/* over joined rows */
 	same_drawn(s.con, "SELECT a.far, b.k2, count(*), sum(w) FROM a JOIN b ON a.k = b.k GROUP BY ALL ORDER BY ALL",
 	           "method: group on raster");

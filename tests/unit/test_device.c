@@ -170,9 +170,9 @@ static void test_profile_formats(void **state)
 	edit_profile("scan.other_ns", "scan.gather_ns");
 	assert_true(rql_profile_load(cpu));
 	/* Older and newer ones are not understood. */
-	edit_profile("\"format\":5", "\"format\":4");
+	edit_profile("\"format\":6", "\"format\":5");
 	assert_false(rql_profile_load(cpu));
-	edit_profile("\"format\":4", "\"format\":6");
+	edit_profile("\"format\":5", "\"format\":7");
 	assert_false(rql_profile_load(cpu));
 	rql_devices_close(devices);
 }

@@ -1,5 +1,7 @@
 /* Groups by partitions on a GPU against the scan on the CPU: random requests over all kinds of columns, and many groups,
  * estimates that are far off, keys of more than 2^32 values, reals, skew. */
+#include "device/fault/fault.h"
+#include "method/group/group.h"
 #include "scan_aggregates.h"
 #include "scan_answers.h"
 #include "scan_device.h"
@@ -273,6 +275,45 @@ static void test_offer(void **state)
 	assert_int_equal(method->offer(&request, gpu, &why), RQL_OFFER_FULL);
 }
 
+/* Totals by what is cheaper on the device, unless that is said; and what measuring it gives, and leaves after an error. */
+static void test_totals(void **state)
+{
+	(void)state;
+	struct rql_profile profile = gpu->profile;
+	struct rql_error err = {0};
+	struct rql_group_size size = {.rows = 1e6, .groups = 1000};
+	if (!gpu->units[RQL_UNIT_RASTER])
+		skip();
+	rql_group_limbs_add(&size.limbs, RQL_GROUP_BY_FIELDS, 32, true, false);
+	profile.point_ns = profile.blend_ns = 1;
+	profile.atomic_ns = 0.1;
+	rql_group_choose_totals(&profile, RQL_TOTALS_AUTO, true, &size);
+	assert_false(size.way.limbs);
+	rql_group_choose_totals(&profile, RQL_TOTALS_LIMBS, true, &size);
+	assert_true(size.way.limbs && size.way.few);
+	profile.atomic_ns = 1000;
+	rql_group_choose_totals(&profile, RQL_TOTALS_AUTO, false, &size);
+	assert_true(size.way.limbs && !size.way.few);
+	rql_group_choose_totals(&profile, RQL_TOTALS_ATOMICS, true, &size);
+	assert_false(size.way.limbs);
+	size.groups = 10; /* too few for one pass */
+	rql_group_choose_totals(&profile, RQL_TOTALS_AUTO, true, &size);
+	assert_true(size.way.limbs && !size.way.few);
+	rql_group_limbs_add(&size.limbs, RQL_GROUP_BY_REAL_FIELDS, 64, true, false);
+	rql_group_choose_totals(&profile, RQL_TOTALS_AUTO, true, &size);
+	assert_false(size.way.limbs);
+	assert_non_null(rql_group_limbs_refusal(&size.limbs, RQL_TOTALS_LIMBS));
+	gpu->profile.point_ns = gpu->profile.atomic_ns = gpu->profile.blend_ns = 12345;
+	assert_int_equal(rql_fault_set(gpu, RQL_FAULT_ALLOCATION, 3, &err), RQL_OK);
+	assert_int_equal(rql_group_raster_calibrate(gpu, false, &err), RQL_ERROR_LIMIT);
+	rql_fault_remove(gpu);
+	rql_error_clear(&err);
+	assert_true(gpu->profile.point_ns == 12345 && gpu->profile.blend_ns == 12345);
+	ok(rql_group_raster_calibrate(gpu, false, &err), &err);
+	assert_true(gpu->profile.point_ns < 12345 && gpu->profile.atomic_ns < 12345 && gpu->profile.blend_ns < 12345);
+	assert_true(gpu->profile.point_ns > 0 && gpu->profile.atomic_ns > 0 && gpu->profile.blend_ns > 0);
+}
+
 int main(void)
 {
 	int skip = vulkan_skip_without(RQL_UNIT_COMPUTE);
@@ -280,6 +321,6 @@ int main(void)
 		return skip;
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_offer), cmocka_unit_test(test_groups),
 	                                   cmocka_unit_test(test_growth), cmocka_unit_test(test_wide_key),
-	                                   cmocka_unit_test(test_shared), cmocka_unit_test(test_random)};
+	                                   cmocka_unit_test(test_shared), cmocka_unit_test(test_random), cmocka_unit_test(test_totals)};
 	return cmocka_run_group_tests(tests, open_device, close_device);
 }

@@ -58,22 +58,44 @@ rql_status rql_group_fields_record(const struct rql_group_shape *shape, const st
                                    struct rql_commands *commands, struct rql_error *err) RQL_MUST_CHECK;
 
 /* ---- how one unit groups ---- */
+/* How totals are made, where a unit has two ways. */
+struct rql_group_way {
+	bool limbs; /* raster: blend units add exact limbs; else fragments add by atomics */
+	bool few;   /* of limbs: no group is taken to have more rows than one pass adds up exactly. A run tells */
+};
+/* What a row's columns are added to, without the row's count: by atomics words, by limbs images, in a draw of each part. */
+struct rql_group_limbs {
+	double atomics;
+	double points, targets;
+	uint32_t sums;       /* columns that take as many passes as there are times a number of rows */
+	double sum_bytes, extreme_bytes; /* of a group's pixels, which columns share */
+	bool real_sums; /* there are no limbs of these */
+};
+void rql_group_limbs_add(struct rql_group_limbs *limbs, enum rql_group_by_kind kind, uint32_t bits, bool sum, bool extremes);
 struct rql_group_size {
 	const struct rql_device *device;
 	double rows, row_bytes, groups;
 	uint32_t key_bits;
+	struct rql_group_way way;     /* raster */
+	struct rql_group_limbs limbs; /* raster */
 };
 struct rql_group_unit {
 	enum rql_unit unit;
 	bool for_many; /* fewer possible groups than need partitions are another method's */
-	const char *(*refusal)(const struct rql_group_shape *shape); /* may be left out; its NULL: nothing */
+	const char *(*refusal)(const struct rql_group_shape *shape, enum rql_totals wish); /* may be left out; its NULL: nothing */
+	/* Sets the size's way, where there are several: the one that is wished, or the cheaper one. again: a run that finds more
+	 * rows in a group is repeated, so that `few` may be guessed. May be left out. */
+	void (*choose)(const struct rql_profile *profile, enum rql_totals wish, bool again, struct rql_group_size *size);
 	double (*ns)(const struct rql_profile *profile, const struct rql_group_size *size);
 	/* What a context keeps for the group-by, `temp` among it; *own is closed also after an error. */
-	rql_status (*open)(struct rql_device *device, struct rql_group_by *by, void **own, struct rql_error *err);
+	rql_status (*open)(struct rql_device *device, struct rql_group_by *by, const struct rql_group_way *way, void **own,
+	                   struct rql_error *err);
 	void (*close)(void *own); /* NULL: nothing */
 	rql_status (*record)(struct rql_commands *c, const struct rql_group_by *by, void *own, struct rql_error *err);
 	double (*bytes)(const struct rql_group_size *size);           /* of the device's memory, beside the groups */
 	void (*tell)(const void *own, struct rql_drawn *drawn); /* may be left out */
+	/* After a run: there were groups with more rows than `few` took them to have. May be left out. */
+	bool (*inexact)(const void *own);
 };
 
 /* The vtable's functions for any unit. */
@@ -85,16 +107,24 @@ void rql_group_price(const struct rql_prepared *p, const struct rql_device *devi
 rql_status rql_group_kernels(const struct rql_prepared *p, rql_see_kernel *see, void *state, struct rql_error *err);
 void rql_group_free(struct rql_prepared *p);
 uint64_t rql_group_bytes(const struct rql_prepared *p);
+const char *rql_group_way_of(const struct rql_prepared *p);
 
 /* What the unit takes for rows that lie on the device. */
 double rql_group_compute_ns(const struct rql_profile *profile, const struct rql_group_size *size);
 double rql_group_raster_ns(const struct rql_profile *profile, const struct rql_group_size *size);
+/* group_totals.c: `choose` of the unit raster, what it takes, and why limbs cannot be; NULL: they can. */
+void rql_group_choose_totals(const struct rql_profile *profile, enum rql_totals wish, bool again, struct rql_group_size *size);
+const char *rql_group_limbs_refusal(const struct rql_group_limbs *limbs, enum rql_totals wish);
+const char *rql_group_totals_text(const struct rql_group_way *way); /* for EXPLAIN */
+/* Measures point_ns, atomic_ns and blend_ns of the device's profile. */
+rql_status rql_group_raster_calibrate(struct rql_device *device, bool thorough, struct rql_error *err);
 /* group_raster.c: adds what was drawn: what a point reads and writes of keys, pixels, lists, values and groups, and the images
  * cleared. row_bytes: of the values of a row and of what is made of them. */
 struct rql_raster_group_points;
 struct rql_group_drawn {
 	uint32_t key_words;
 	uint64_t pixel_bytes, image_bytes, row_bytes;
+	double draws; /* of all rows for their totals */
 };
 void rql_group_tell(const struct rql_raster_group_points *points, const struct rql_group_drawn *of, struct rql_drawn *drawn);
 

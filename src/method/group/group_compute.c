@@ -33,6 +33,7 @@ struct rql_prepared {
 	uint64_t table_rows;            /* of the snapshot */
 	double expected;                /* groups */
 	uint64_t capacity, guess, spill;
+	struct rql_group_way way;
 	struct rql_buffer *tables; /* of fields, for COLUMNS; NULL: there are none, or not yet */
 };
 
@@ -41,6 +42,7 @@ struct context {
 	struct rql_buffer *groups, *result, *seen /* READBACK: result */, *direct /* READBACK: groups; NULL: too many */;
 	struct rql_buffer *values, *count; /* COLUMNS; NULL: GROUPS */
 	uint64_t capacity, guess, spill;
+	bool few;
 	struct rql_group_by by; /* as it is recorded */
 	void *own;              /* the unit's */
 };
@@ -139,6 +141,7 @@ static rql_status open_on(struct rql_stage *stage, struct rql_device *device, co
 	x->capacity = p->capacity;
 	x->guess = p->guess;
 	x->spill = p->spill;
+	x->few = p->way.few;
 	const uint64_t bytes = group_bytes(p, x->capacity);
 	RQL_TRY(rql_stage_buffer_new(device, bytes, RQL_MEMORY_DEVICE, "the groups of a query", &x->groups, err));
 	RQL_TRY(rql_stage_buffer_new(device, RESULT_BYTES, RQL_MEMORY_DEVICE, "the number of groups", &x->result, err));
@@ -148,7 +151,7 @@ static rql_status open_on(struct rql_stage *stage, struct rql_device *device, co
 	else if (bytes <= DIRECT_BYTES)
 		RQL_TRY(rql_stage_buffer_new(device, bytes, RQL_MEMORY_READBACK, "the groups of a query", &x->direct, err));
 	x->by = lay_group_by(p, x, &inputs[0]);
-	return p->unit->open(device, &x->by, &x->own, err);
+	return p->unit->open(device, &x->by, &p->way, &x->own, err);
 }
 
 static void close_context(struct rql_stage *stage, struct rql_stage_context *base)
@@ -165,7 +168,7 @@ static bool fits(const struct rql_stage *stage, const struct rql_stage_context *
 {
 	const struct context *x = (const struct context *)base;
 	const struct rql_prepared *p = rql_stage_prepared(stage);
-	return x->capacity == p->capacity && x->guess == p->guess && x->spill == p->spill;
+	return x->capacity == p->capacity && x->guess == p->guess && x->spill == p->spill && x->few == p->way.few;
 }
 
 static rql_status record(struct rql_stage *stage, struct rql_stage_context *base, struct rql_commands *commands,
@@ -213,7 +216,9 @@ static rql_status check(struct rql_stage *stage, struct rql_stage_context *base,
 		const uint64_t room = room_for(p, (double)found * ROOM);
 		p->capacity = room > p->capacity ? room : p->capacity;
 	}
-	*again = unplaced || found > x->capacity;
+	const bool inexact = p->unit->inexact && p->unit->inexact(x->own);
+	p->way.few &= !inexact;
+	*again = unplaced || inexact || found > x->capacity;
 	return RQL_OK;
 }
 
@@ -282,11 +287,18 @@ static void columns(const struct rql_stage *stage, const struct rql_stage_contex
 
 static struct rql_group_size size_of(const struct rql_prepared *p, const struct rql_device *device, double groups)
 {
-	return (struct rql_group_size){.device = device,
-	                               .rows = p->rows.rows,
-	                               .row_bytes = rql_form_offset(p->shape.form, p->shape.form->column_count),
-	                               .groups = groups,
-	                               .key_bits = p->shape.key_bits};
+	struct rql_group_size size = {.device = device,
+	                              .rows = p->rows.rows,
+	                              .row_bytes = rql_form_offset(p->shape.form, p->shape.form->column_count),
+	                              .groups = groups,
+	                              .key_bits = p->shape.key_bits,
+	                              .way = p->way};
+	for (uint32_t s = 0; s < p->shape.state_count; s++) {
+		const struct rql_group_state *state = &p->shape.states[s];
+		rql_group_limbs_add(&size.limbs, state->kind, rql_form_bits(&p->shape.form->columns[state->column]), state->sum,
+		                    state->min || state->max);
+	}
+	return size;
 }
 
 static uint64_t bytes_of(const struct rql_stage *stage)
@@ -407,7 +419,7 @@ rql_status rql_group_prepare(const struct rql_request *request, struct rql_devic
 	status = rql_group_bind(request, arena, &p->shape, &rows, err);
 	if (status == RQL_OK && reads_reals(&p->shape) && !device->limits.float64)
 		status = rql_error_set(err, RQL_ERROR_UNSUPPORTED, "grouped by partitions: the device has no doubles");
-	const char *why = status == RQL_OK && unit->refusal ? unit->refusal(&p->shape) : NULL;
+	const char *why = status == RQL_OK && unit->refusal ? unit->refusal(&p->shape, request->totals) : NULL;
 	if (why)
 		status = rql_error_set(err, RQL_ERROR_UNSUPPORTED, "grouped on the unit %s: %s", rql_unit_name(unit->unit), why);
 	if (status == RQL_OK)
@@ -418,6 +430,11 @@ rql_status rql_group_prepare(const struct rql_request *request, struct rql_devic
 	}
 	rql_stage_read(&p->stage, p->rows.method->stage(p->rows.prepared));
 	choose_sizes(p);
+	if (unit->choose) {
+		struct rql_group_size size = size_of(p, device, p->expected);
+		unit->choose(&device->profile, request->totals, true, &size);
+		p->way = size.way;
+	}
 	*out = p;
 	return RQL_OK;
 }
@@ -457,11 +474,18 @@ uint64_t rql_group_bytes(const struct rql_prepared *p)
 	return sizeof(*p) + rql_arena_bytes(p->arena) + p->rows.method->bytes(p->rows.prepared);
 }
 
+const char *rql_group_way_of(const struct rql_prepared *p)
+{
+	return p->unit->choose ? rql_group_totals_text(&p->way) : NULL;
+}
+
 /* ---- the unit compute: the partitioned group-by of primitive/relation/relation.h ---- */
 
-static rql_status open_groups(struct rql_device *device, struct rql_group_by *by, void **own, struct rql_error *err)
+static rql_status open_groups(struct rql_device *device, struct rql_group_by *by, const struct rql_group_way *way,
+                              void **own, struct rql_error *err)
 {
 	struct rql_buffer *temp = NULL;
+	(void)way;
 	rql_status status = rql_stage_buffer_new(device, rql_group_by_temp_bytes(by), RQL_MEMORY_DEVICE,
 	                                         "the partitions of a query's groups", &temp, err);
 	*own = temp;

@@ -24,6 +24,7 @@ struct rql_prepared {
 	enum rql_unit unit;
 	uint64_t partitions, staging; /* bytes of pieces on their way */
 	enum rql_host_way way;
+	struct rql_group_way totals; /* RASTER */
 };
 
 static double row_bytes(const struct rql_grouping *of)
@@ -68,9 +69,11 @@ static struct columns describe(const struct rql_run_value *values, uint32_t valu
 }
 
 static struct rql_host_group_by group_by_of(uint32_t key_bits, uint64_t rows, uint64_t groups, uint64_t device_bytes,
-                                            enum rql_unit unit, const struct rql_sharers *on)
+                                            enum rql_unit unit, const struct rql_group_way *totals,
+                                            const struct rql_sharers *on)
 {
 	return (struct rql_host_group_by){.unit = unit,
+	                                  .totals = totals->limbs ? RQL_RASTER_BLENDING : RQL_RASTER_ATOMICS,
 	                                  .rows = {.shape = {.key_bits = key_bits}, .rows = rows},
 	                                  .groups = groups,
 	                                  .devices = on->device,
@@ -78,11 +81,12 @@ static struct rql_host_group_by group_by_of(uint32_t key_bits, uint64_t rows, ui
 	                                  .device_limit = device_bytes};
 }
 
-static struct rql_host_group_by expected(const struct rql_grouping *of, enum rql_unit unit)
+static struct rql_host_group_by expected(const struct rql_grouping *of, enum rql_unit unit,
+                                         const struct rql_group_way *totals)
 {
 	struct rql_run_value values[RQL_GROUPING_VALUES];
 	struct rql_host_group_by by =
-		group_by_of(64, (uint64_t)of->rows + 1, (uint64_t)(of->groups * SPARE) + 1, of->device_bytes, unit, &of->on);
+		group_by_of(64, (uint64_t)of->rows + 1, (uint64_t)(of->groups * SPARE) + 1, of->device_bytes, unit, totals, &of->on);
 	for (uint32_t v = 0; v < of->value_count; v++)
 		values[v] = (struct rql_run_value){.bits = 64, .sum = true};
 	(void)describe(values, of->value_count, &by);
@@ -235,10 +239,23 @@ static enum rql_offer offer_drawn(const struct rql_request *request, const struc
 	return rql_offer_unless(refusal(request, RQL_UNIT_RASTER), reason);
 }
 
+/* Values of 64 bits, of which a sum is asked, and rows' numbers, of which the least. */
+static struct rql_group_size size_of(const struct rql_grouping *of)
+{
+	struct rql_group_size size = {.rows = of->rows, .row_bytes = row_bytes(of), .groups = of->groups, .key_bits = 64};
+	rql_group_limbs_add(&size.limbs, RQL_GROUP_BY_INTEGERS, 32, false, true);
+	for (uint32_t v = 0; v < of->value_count; v++)
+		rql_group_limbs_add(&size.limbs, RQL_GROUP_BY_FIELDS, 64, true, false);
+	return size;
+}
+
 static rql_status prepare_on(const struct rql_request *request, enum rql_unit unit, struct rql_prepared **out,
                              struct rql_error *err)
 {
-	const struct rql_host_group_by by = expected(request->grouping, unit);
+	struct rql_group_size size = size_of(request->grouping);
+	if (unit == RQL_UNIT_RASTER)
+		rql_group_choose_totals(&request->grouping->on.device[0]->profile, request->totals, false, &size);
+	const struct rql_host_group_by by = expected(request->grouping, unit, &size.way);
 	enum rql_host_way way;
 	const uint64_t partitions = rql_host_group_by_partitions(&by, &way);
 	if (!partitions)
@@ -251,7 +268,8 @@ static rql_status prepare_on(const struct rql_request *request, enum rql_unit un
 	                           .unit = unit,
 	                           .partitions = partitions,
 	                           .staging = rql_host_group_by_staging(&by),
-	                           .way = way};
+	                           .way = way,
+	                           .totals = size.way};
 	*out = p;
 	return RQL_OK;
 }
@@ -277,8 +295,8 @@ static void price(const struct rql_prepared *p, const struct rql_device *device,
 	const struct rql_profile *profile = &device->profile;
 	const double row = row_bytes(&p->of), made = p->of.groups * group_bytes(&p->of), bytes = p->of.rows * row;
 	const double threads = rql_pool_threads(device->pool);
-	const struct rql_group_size size = {
-		.device = device, .rows = p->of.rows, .row_bytes = row, .groups = p->of.groups, .key_bits = 64};
+	struct rql_group_size size = size_of(&p->of);
+	size.way = p->totals;
 	const double in = bytes / profile->upload_gbps, back = made / profile->download_gbps;
 	const double on_cpu = (2 * bytes + 2 * made) / device->host->profile.read_gbps;
 	const double put = p->of.groups * (GROUP_NS + GROUP_VALUE_NS * p->of.value_count);
@@ -302,7 +320,7 @@ static void price(const struct rql_prepared *p, const struct rql_device *device,
 
 static rql_status kernels(const struct rql_prepared *p, rql_see_kernel *see, void *state, struct rql_error *err)
 {
-	const struct rql_host_group_by by = expected(&p->of, p->unit);
+	const struct rql_host_group_by by = expected(&p->of, p->unit, &p->totals);
 	return rql_host_group_by_kernels(&by, see, state, err);
 }
 
@@ -310,6 +328,13 @@ static void report(const struct rql_host_group_report *r, const struct rql_host_
 {
 	struct rql_group_drawn drawn = {
 		.key_words = by->rows.shape.key_bits / 32, .pixel_bytes = r->pixel_bytes, .image_bytes = r->image_bytes};
+	struct rql_group_limbs limbs = {.sums = 0};
+	for (uint32_t c = 0; c < by->column_count; c++) {
+		const struct rql_host_group_column *column = &by->columns[c];
+		rql_group_limbs_add(&limbs, column->kind, by->rows.shape.column_bits[column->values], column->sum,
+		                    column->min || column->max);
+	}
+	drawn.draws = 1 + (by->totals == RQL_RASTER_BLENDING ? limbs.points : 0);
 	for (uint32_t c = 0; c < by->column_count; c++)
 		drawn.row_bytes += by->rows.shape.column_bits[by->columns[c].values] / 8 + 8;
 	if (r->points.hashed)
@@ -338,7 +363,7 @@ static rql_status run(const struct rql_prepared *p, struct rql_device *device, c
 	struct rql_host_group_report done = {0};
 	const uint64_t groups = sampled_groups(of);
 	struct rql_host_group_by by =
-		group_by_of(feed.key_bits, of->rows, groups, of->device_bytes, p->unit, &p->of.on);
+		group_by_of(feed.key_bits, of->rows, groups, of->device_bytes, p->unit, &p->totals, &p->of.on);
 	if (p->unit == RQL_UNIT_RASTER && of->rows > RQL_RASTER_ROWS)
 		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "rows of a group-by on the unit raster are numbered up to 2^31");
 	sink.columns = describe(of->values, of->value_count, &by);
@@ -363,6 +388,12 @@ static rql_status run(const struct rql_prepared *p, struct rql_device *device, c
 		rql_budget_release(of->budget, staging);
 	report(&done, &by, out);
 	return status;
+}
+
+/* Which way the rows go is only known when they have come: of few groups it is a table, which compute makes. */
+static const char *way(const struct rql_prepared *p)
+{
+	return p->way == RQL_HOST_TABLE ? NULL : rql_group_totals_text(&p->totals);
 }
 
 static void free_prepared(struct rql_prepared *p)
@@ -406,6 +437,7 @@ const struct rql_method rql_method_group_host_raster = {
 	.prepare = prepare_drawn,
 	.price = price,
 	.kernels = kernels,
+	.way = way,
 	.run = run,
 	.free = free_prepared,
 	.bytes = bytes,

@@ -147,13 +147,15 @@ static rql_status prepare(struct building *b, const struct rql_request *request,
 	const struct rql_method *rivals[RIVALS_MOST];
 	const char *reason = NULL;
 	const uint32_t count = offers(b, request, rivals, &reason);
+	struct rql_request mine = *request;
 	if (!count)
 		return rql_error_set(b->g->err, RQL_ERROR_UNSUPPORTED, "joined as columns on a GPU: %s",
 		                     reason ? reason : "the method is switched off");
+	mine.totals = b->g->p->ctx->settings->totals;
 	if (count > 1 && !request->pair)
-		return choose(b, request, rivals, count, method, out);
+		return choose(b, &mine, rivals, count, method, out);
 	*method = count > 1 ? cheapest_join(b, request, rivals, count) : rivals[0];
-	return (*method)->prepare(request, b->device, out, b->g->err);
+	return (*method)->prepare(&mine, b->device, out, b->g->err);
 }
 
 rql_status rql_join_leaf_prepare(struct rql_join_graph *g, struct rql_device *device, const struct rql_request *request,

@@ -108,7 +108,8 @@ static const char *prepare(const struct rql_planning *p, const struct rql_method
 	struct rql_device *device = on->device[0];
 	const struct rql_request request = {.sides = asked.groups ? NULL : &asked.sides,
 	                                    .grouping = asked.groups ? &asked.grouping : NULL,
-	                                    .wants = asked.groups ? RQL_PORT_GROUPS : RQL_PORT_PAIRS};
+	                                    .wants = asked.groups ? RQL_PORT_GROUPS : RQL_PORT_PAIRS,
+	                                    .totals = p->ctx->settings->totals};
 	struct rql_device *limited;
 	asked.sides.device_bytes = rql_pairs_room(p->ctx->device_room, p->ctx->load_state, on, &limited);
 	asked.grouping.device_bytes = asked.sides.device_bytes;

@@ -38,6 +38,7 @@ struct rql_host_groups {
 
 struct rql_host_group_by {
 	enum rql_unit unit;        /* COMPUTE or RASTER. Tables are of compute alone */
+	enum rql_raster_totals totals; /* RASTER; of BLENDING each piece in as many passes as are exact */
 	struct rql_host_side rows; /* a key is any word; several columns are one word to the caller (flow/keys/keys.h) */
 	/* Rows come from the first one on again, as there are more groups than was expected. NULL: then RQL_ERROR_LIMIT. */
 	void (*again)(void *state); /* of `rows` */

@@ -109,10 +109,10 @@ struct rql_group_by rql_host_group_relation(const struct rql_host_group_by *by, 
 	return relation;
 }
 
-struct rql_raster_groups rql_host_group_drawing(const struct rql_group_by *relation)
+struct rql_raster_groups rql_host_group_drawing(const struct rql_host_group_by *by, const struct rql_group_by *relation)
 {
 	struct rql_raster_groups groups = {.by = {.count = 0}};
-	rql_raster_groups_lay(&groups, relation);
+	rql_raster_groups_lay(&groups, relation, by->totals);
 	return groups;
 }
 
@@ -127,7 +127,7 @@ uint64_t rql_host_group_sizes_bytes(const struct rql_host_group_by *by, struct r
 	                 (partitioned ? 2 : 1) * out + 2 * (32 + RQL_EXCHANGE_TABLE_BYTES);
 	if (by->unit != RQL_UNIT_RASTER || sizes->way == RQL_HOST_TABLE)
 		return bytes + rql_group_by_temp_bytes(&relation);
-	struct rql_raster_groups drawing = rql_host_group_drawing(&relation);
+	struct rql_raster_groups drawing = rql_host_group_drawing(by, &relation);
 	struct rql_image_spec specs[RQL_RASTER_GROUP_IMAGES];
 	rql_raster_group_by_images(&drawing.drawing, specs);
 	return bytes + rql_raster_groups_temp_bytes(&drawing) + rql_raster_images_bytes(specs, RQL_RASTER_GROUP_IMAGES) +
@@ -161,7 +161,7 @@ static bool fits_on(const struct rql_host_group_by *by, struct rql_device *devic
 		return false;
 	if (!drawn)
 		return true;
-	const struct rql_raster_groups drawing = rql_host_group_drawing(&relation);
+	const struct rql_raster_groups drawing = rql_host_group_drawing(by, &relation);
 	return !rql_raster_group_by_refusal(&drawing.drawing, device);
 }
 

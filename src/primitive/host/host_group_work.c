@@ -54,7 +54,7 @@ static rql_status open_temp(struct rql_host_group_worker *w, struct rql_error *e
 	const struct rql_group_by relation = rql_host_group_relation(w->by, &w->sizes, in, w->turn[0].out);
 	if (!is_drawn(w))
 		return device_buffer(w, rql_group_by_temp_bytes(&relation), RQL_MEMORY_DEVICE, &w->temp, err);
-	struct rql_raster_groups drawing = rql_host_group_drawing(&relation);
+	struct rql_raster_groups drawing = rql_host_group_drawing(w->by, &relation);
 	struct rql_image_spec specs[RQL_RASTER_GROUP_IMAGES];
 	const char *why = rql_raster_group_by_refusal(&drawing.drawing, w->device);
 	if (why)
@@ -196,7 +196,7 @@ static rql_status record_groups(struct rql_host_group_worker *w, struct rql_comm
 	const uint64_t bytes = sizeof(struct rql_raster_group_points);
 	if (!is_drawn(w))
 		return rql_record_group_by_groups(c, group, err);
-	struct rql_raster_groups drawing = rql_host_group_drawing(group);
+	struct rql_raster_groups drawing = rql_host_group_drawing(w->by, group);
 	memcpy(drawing.drawing.images, w->images, sizeof(w->images));
 	drawing.drawing.points = (struct rql_span){w->points, 0};
 	RQL_TRY(rql_record_raster_groups(c, &drawing, err));

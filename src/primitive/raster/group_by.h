@@ -82,8 +82,9 @@ struct rql_raster_groups {
 	struct rql_group_by by;            /* temp: rql_raster_groups_temp_bytes */
 	struct rql_raster_group_by drawing; /* images and points are the caller's; the rest is filled in */
 };
-/* Fills in what the group-by says. Its `guess` gives the sizes. */
-void rql_raster_groups_lay(struct rql_raster_groups *groups, const struct rql_group_by *by);
+/* Fills in what the group-by says. Its `guess` gives the sizes. Who then sets few_a_group of the drawing gives it a span for
+ * `inexact`, too. */
+void rql_raster_groups_lay(struct rql_raster_groups *groups, const struct rql_group_by *by, enum rql_raster_totals totals);
 uint64_t rql_raster_groups_temp_bytes(const struct rql_raster_groups *groups);
 rql_status rql_record_raster_groups(struct rql_commands *c, struct rql_raster_groups *groups,
                                     struct rql_error *err) RQL_MUST_CHECK;

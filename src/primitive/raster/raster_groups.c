@@ -1,4 +1,4 @@
-/* A group-by of relation.h by drawing: its rows into hash images, its columns by atomics of fragments, and the keys of the
+/* A group-by of relation.h by drawing: its rows into hash images, its columns by either way of totals, and the keys of the
  * rows that stand for the groups. */
 #include "primitive/primitive_internal.h"
 #include "primitive/raster/group_by.h"
@@ -7,7 +7,7 @@
 
 /* Offsets in temp, before the drawing's own. */
 struct plan {
-	uint64_t heads, counts, rest, nested;
+	uint64_t heads, counts, rest, inexact, nested;
 };
 
 static struct plan plan_of(const struct rql_group_by *by)
@@ -17,11 +17,12 @@ static struct plan plan_of(const struct rql_group_by *by)
 	plan.heads = rql_temp_take(&at, by->capacity * 4);
 	plan.counts = rql_temp_take(&at, by->counts.buffer ? 0 : by->capacity * 8);
 	plan.rest = rql_temp_take(&at, by->count * 4);
+	plan.inexact = rql_temp_take(&at, 8);
 	plan.nested = at;
 	return plan;
 }
 
-void rql_raster_groups_lay(struct rql_raster_groups *groups, const struct rql_group_by *by)
+void rql_raster_groups_lay(struct rql_raster_groups *groups, const struct rql_group_by *by, enum rql_raster_totals totals)
 {
 	const uint32_t words = by->key_bits / 32;
 	groups->by = *by;
@@ -30,7 +31,7 @@ void rql_raster_groups_lay(struct rql_raster_groups *groups, const struct rql_gr
 	                                               .key_words = words,
 	                                               .hashed = words,
 	                                               .key_stride = words,
-	                                               .totals = RQL_RASTER_ATOMICS,
+	                                               .totals = totals,
 	                                               .column_count = by->column_count,
 	                                               .capacity = by->capacity,
 	                                               .groups = by->result};
@@ -56,6 +57,8 @@ rql_status rql_record_raster_groups(struct rql_commands *c, struct rql_raster_gr
 	drawing->heads = rql_span_at(&by->temp, plan.heads);
 	drawing->counts = by->counts.buffer ? by->counts : rql_span_at(&by->temp, plan.counts);
 	drawing->rest = rql_span_at(&by->temp, plan.rest);
+	if (!drawing->inexact.buffer) /* nobody asks: passes are as many as are exact */
+		drawing->inexact = rql_span_at(&by->temp, plan.inexact);
 	drawing->temp = rql_span_at(&by->temp, plan.nested);
 	RQL_TRY(rql_record_raster_group_by(c, drawing, err));
 	rql_record_copy(c, drawing->points.buffer, drawing->points.offset + offsetof(struct rql_raster_group_points, rest),
