@@ -52,7 +52,6 @@ static rql_status make_raster(struct rql_relation_bench *b, struct group_case *o
 	by->rounds = ROUNDS;
 	by->log2_side = (rql_garuda_log2_up(one->group->groups) + 3) / 2; /* pixels: 4 to 8 times the groups */
 	by->log2_side = by->log2_side < 14 ? by->log2_side : 14;
-	by->key_stride = 1;
 	by->column_count = one->group->sum;
 	by->columns[0].bits = 32;
 	by->columns[0].is_signed = by->columns[0].wide_sum = true;

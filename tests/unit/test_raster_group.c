@@ -86,7 +86,7 @@ static rql_status world_make(struct world *w, struct rql_error *err)
 	const struct shape *s = &w->shape;
 	*by = (struct rql_raster_group_by){.count = s->rows, .key_words = s->key_words, .hashed = s->hashed,
 	                                   .log2_side = s->log2_side, .rounds = s->rounds, .totals = s->totals,
-	                                   .key_stride = 1, .partition_bits = s->bits, .few_a_group = s->few_a_group,
+	 .partition_bits = s->bits, .few_a_group = s->few_a_group,
 	                                   .capacity = s->capacity, .column_count = s->wanted ? s->fields ? 2 : 1 : 0};
 	struct rql_group_by_column *column = &by->columns[0];
 	column->kind = s->fields ? RQL_GROUP_BY_FIELDS : RQL_GROUP_BY_INTEGERS;

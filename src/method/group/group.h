@@ -21,9 +21,22 @@ struct rql_group_agg {
 	rql_int128 before;       /* what a field of 0 would stand for */
 };
 #define RQL_GROUP_STATES RQL_RELATION_COLUMNS
+/* Keys that are compared apart, behind the first: columns of the form from 1 on, the most diverse first. */
+#define RQL_GROUP_MORE_KEYS 6u
+struct rql_group_more_key {
+	uint32_t bits;
+	uint64_t at; /* bytes of a group before it, as of states */
+};
 struct rql_group_shape {
 	const struct rql_store_snapshot *form; /* owned. Column 0 is the key */
 	uint32_t key_bits, state_count;
+	/* Keys that make no number together (raster): the form's first columns are theirs, and the answer's key g is the column
+	 * column_of_key[g]. NULL: the number is column 0. */
+	const uint32_t *column_of_key;
+	uint32_t more_count, hashed; /* hashed: of `more`, that choose the pixel beside the first */
+	struct rql_group_more_key more[RQL_GROUP_MORE_KEYS];
+	double distinct;  /* combinations of keys apart, by their statistics */
+	const char *says; /* of these, for EXPLAIN; "": nothing */
 	struct rql_group_state states[RQL_GROUP_STATES];
 	/* In the arena, as aggs: the codes of keys in the number that they make together, what columns the answer has. A wide key
 	 * is the field itself, and its last code NULL. Rows of states lie elsewhere: each state of all groups together. */
@@ -37,10 +50,10 @@ struct rql_group_shape {
 	uint64_t table_words;             /* uint32_t: fields of key codes, one table behind the other */
 };
 
-/* Fills the shape and *rows, the request for the rows: both in the arena but for the forms, which the caller releases also
+/* apart: keys that make no number together may be compared apart. Fills the shape and *rows, the request for the rows: both in the arena but for the forms, which the caller releases also
  * after an error. RQL_ERROR_UNSUPPORTED: why not. */
-rql_status rql_group_bind(const struct rql_request *request, struct rql_arena *arena, struct rql_group_shape *shape,
-                          struct rql_request *rows, struct rql_error *err) RQL_MUST_CHECK;
+rql_status rql_group_bind(const struct rql_request *request, bool apart, struct rql_arena *arena,
+                          struct rql_group_shape *shape, struct rql_request *rows, struct rql_error *err) RQL_MUST_CHECK;
 
 /* ---- groups as columns ---- */
 /* group_fields.c. Does the request's output fit the group's states and the form? Copies what it reads. */
@@ -76,11 +89,20 @@ struct rql_group_size {
 	const struct rql_device *device;
 	double rows, row_bytes, groups;
 	uint32_t key_bits;
+	uint32_t key_words;           /* raster: of all keys; 0: of this one */
 	struct rql_group_way way;     /* raster */
 	struct rql_group_limbs limbs; /* raster */
 };
+struct rql_group_more {
+	uint32_t count, hashed;
+	struct {
+		uint32_t bits;
+		struct rql_span keys, keys_out;
+	} key[RQL_GROUP_MORE_KEYS];
+};
 struct rql_group_unit {
 	enum rql_unit unit;
+	bool apart;    /* several keys may be compared apart */
 	bool for_many; /* fewer possible groups than need partitions are another method's */
 	const char *(*refusal)(const struct rql_group_shape *shape, enum rql_totals wish); /* may be left out; its NULL: nothing */
 	/* Sets the size's way, where there are several: the one that is wished, or the cheaper one. again: a run that finds more
@@ -88,8 +110,8 @@ struct rql_group_unit {
 	void (*choose)(const struct rql_profile *profile, enum rql_totals wish, bool again, struct rql_group_size *size);
 	double (*ns)(const struct rql_profile *profile, const struct rql_group_size *size);
 	/* What a context keeps for the group-by, `temp` among it; *own is closed also after an error. */
-	rql_status (*open)(struct rql_device *device, struct rql_group_by *by, const struct rql_group_way *way, void **own,
-	                   struct rql_error *err);
+	rql_status (*open)(struct rql_device *device, struct rql_group_by *by, const struct rql_group_more *more,
+	                   const struct rql_group_way *way, void **own, struct rql_error *err);
 	void (*close)(void *own); /* NULL: nothing */
 	rql_status (*record)(struct rql_commands *c, const struct rql_group_by *by, void *own, struct rql_error *err);
 	double (*bytes)(const struct rql_group_size *size);           /* of the device's memory, beside the groups */

@@ -30,9 +30,11 @@ static uint64_t rows_of(const struct answering *a, uint64_t group)
 static void answer_part(const struct answering *a, uint32_t p, uint64_t first, uint64_t end)
 {
 	const struct rql_groups_key *key = &a->shape->layout.keys[p];
-	const uint64_t width = a->shape->key_bits / 8;
+	const uint32_t column = a->shape->column_of_key ? a->shape->column_of_key[p] : 0;
+	const struct rql_group_more_key *more = column ? &a->shape->more[column - 1] : NULL;
+	const uint64_t width = (more ? more->bits : a->shape->key_bits) / 8, at = more ? more->at : 0;
 	for (uint64_t g = first; g < end; g++) {
-		const uint64_t number = word_at(a, 0, width, g) - 1;
+		const uint64_t number = word_at(a, at, width, g) - 1;
 		if (key->wide)
 			a->out->wide_keys[p][g] = number == UINT64_MAX ? key->key_count - 1 : number;
 		else

@@ -1,9 +1,13 @@
 /* A request for groups becomes one for rows of a key and values, and states over these columns. */
 #include "method/group/group.h"
 
+#include <math.h>
+
 #include "column/form.h"
+#include "util/strbuf.h"
 
 #define NUMBERS_MOST ((rql_int128)1 << 62)
+#define SHARE 2.0 /* groups that may share what is hashed of their keys: a round more for each */
 
 struct binding {
 	const struct rql_request *request;
@@ -12,6 +16,8 @@ struct binding {
 	struct rql_form_column *columns; /* of the form */
 	struct rql_output *outputs;
 	uint32_t count; /* of both */
+	uint32_t keys;  /* of these, which come first */
+	bool apart;     /* keys that make no number together are columns of their own */
 	struct rql_error *err;
 };
 
@@ -60,18 +66,28 @@ static bool is_coded(const struct rql_request *r, const struct rql_source *sourc
 	       r->snapshot->columns[source->index].kind == RQL_STORE_CODED;
 }
 
-static rql_status bind_key(struct binding *b)
+/* The key alone, as a column that begins at 0: NULL is one of its codes. */
+static void lay_key(const struct binding *b, const struct rql_group_key *from, struct rql_group_key *to)
+{
+	*to = *from;
+	if (is_coded(b->request, &to->source)) /* NULL is one of the codes: the number is never NULL */
+		to->null_key = 0;
+}
+
+static void number_column(struct binding *b, uint32_t column)
+{
+	const struct rql_type type = rql_type_simple(RQL_TYPE_BIGINT);
+	b->columns[column] =
+		(struct rql_form_column){.of = {.name = "key", .type = type, .kind = RQL_STORE_INTEGER}, .nullable = true};
+	b->outputs[column] = (struct rql_output){.type = type};
+}
+
+static rql_status bind_number(struct binding *b, struct rql_group_key *keys)
 {
 	const struct rql_request *r = b->request;
 	struct rql_group_shape *shape = b->shape;
-	struct rql_group_key *keys = RQL_NEW_ARRAY(b->arena, struct rql_group_key, r->group_count + 1u);
 	rql_int128 numbers = 1;
-	if (!keys)
-		return rql_error_memory(b->err, 0, "a query's groups");
-	b->count = 1;
-	b->columns[0] = (struct rql_form_column){
-		.of = {.name = "key", .type = rql_type_simple(RQL_TYPE_BIGINT), .kind = RQL_STORE_INTEGER}, .nullable = true};
-	b->outputs[0] = (struct rql_output){.type = rql_type_simple(RQL_TYPE_BIGINT)};
+	number_column(b, 0);
 	for (uint32_t g = r->group_count; g-- > 0;) {
 		if (r->groups[g].real)
 			return bind_real(b, &r->groups[g]);
@@ -81,15 +97,132 @@ static rql_status bind_key(struct binding *b)
 		numbers *= r->groups[g].key_count;
 		if (numbers > NUMBERS_MOST)
 			return refuse(b, "the keys have more than 2^62 combinations");
-		keys[g] = r->groups[g];
-		if (is_coded(r, &keys[g].source)) /* NULL is one of the codes: the number is never NULL */
-			keys[g].null_key = 0;
+		lay_key(b, &r->groups[g], &keys[g]);
 	}
+	if (r->group_count > 1 && !(shape->says = rql_arena_printf(b->arena, "%u keys hashed as one number; ", r->group_count)))
+		return rql_error_memory(b->err, 0, "a query's groups");
 	shape->numbers = (uint64_t)numbers;
 	b->columns[0].of.greatest = numbers - 1;
 	b->outputs[0].part_count = r->group_count;
 	b->outputs[0].parts = keys;
 	return RQL_OK;
+}
+
+/* ---- keys apart ---- */
+
+/* Do the keys make one number, or are they what bind_number refuses for another reason? */
+static bool is_number(const struct rql_request *r)
+{
+	rql_int128 numbers = 1;
+	bool wide = false, real = false;
+	for (uint32_t g = 0; g < r->group_count; g++) {
+		real |= r->groups[g].real;
+		wide |= r->groups[g].wide_count != 0;
+		numbers = numbers > NUMBERS_MOST ? numbers : numbers * (r->groups[g].wide_count ? 1 : r->groups[g].key_count);
+	}
+	return real || r->group_count < 2 || (!wide && numbers <= NUMBERS_MOST);
+}
+
+/* How many values a key has, NULL's code among them: a column's as its store tells, at most its codes. */
+static double values_of(const struct rql_request *r, const struct rql_group_key *key)
+{
+	const double codes = key->wide_count ? (double)key->wide_count : (double)key->key_count;
+	if (key->source.kind != RQL_SOURCE_COLUMN)
+		return fmin(codes, (double)r->snapshot->rows);
+	const struct rql_store_kernels *kernels = rql_store_kernels_for(RQL_SIMD_PORTABLE);
+	return fmin(codes, rql_store_distinct(kernels, r->snapshot, key->source.index) + 1);
+}
+
+static const char *name_of(const struct binding *b, uint32_t g)
+{
+	const struct rql_source *source = &b->request->groups[g].source;
+	return source->kind == RQL_SOURCE_COLUMN ? b->request->snapshot->columns[source->index].name
+	                                         : rql_arena_printf(b->arena, "key %u", g + 1);
+}
+
+/* The key's own column of the form. */
+static rql_status bind_apart_key(struct binding *b, uint32_t g, uint32_t column, struct rql_group_key *part)
+{
+	const struct rql_group_key *key = &b->request->groups[g];
+	struct rql_groups_key *to = &b->shape->layout.keys[g];
+	number_column(b, column);
+	if (key->wide_count) {
+		if ((rql_int128)key->wide_count > NUMBERS_MOST || key->source.kind == RQL_SOURCE_LOOKUP)
+			return refuse(b, "a key has more than 2^62 values");
+		*to = (struct rql_groups_key){.stride = 1, .key_count = key->wide_count, .wide = true};
+		b->columns[column].of.least = key->least;
+		b->columns[column].of.greatest = (rql_int128)key->least + (rql_int128)key->wide_count - 1;
+		b->outputs[column].source = key->source;
+		return RQL_OK;
+	}
+	*to = (struct rql_groups_key){.stride = 1, .key_count = key->key_count};
+	lay_key(b, key, part);
+	b->columns[column].of.greatest = (rql_int128)key->key_count - 1;
+	b->outputs[column].part_count = 1;
+	b->outputs[column].parts = part;
+	return RQL_OK;
+}
+
+/* Those with the most values choose the pixel (papers/004, 4.2.2): as few of them as have about as many combinations as there
+ * are groups. The paper takes one: where keys do not depend on each other its values are too few, and all groups that share
+ * one meet at a pixel, round after round. */
+static bool choose_hashed(struct binding *b, const uint32_t *order, const double *values)
+{
+	struct rql_group_shape *shape = b->shape;
+	const double rows = (double)b->request->snapshot->rows;
+	struct rql_strbuf text = {0};
+	double combinations = 1;
+	shape->distinct = 1;
+	for (uint32_t k = 0; k < b->keys; k++)
+		shape->distinct *= values[order[k]];
+	const double groups = shape->distinct * -expm1(-rows / shape->distinct);
+	rql_strbuf_printf(&text, "%u keys compared, hashed by", b->keys);
+	for (uint32_t k = 0; k < b->keys && (!k || combinations * SHARE < groups); k++) {
+		shape->hashed = k;
+		combinations *= values[order[k]];
+		rql_strbuf_printf(&text, "%s %s (about %.0f values)", k ? "," : "", name_of(b, order[k]), values[order[k]]);
+	}
+	rql_strbuf_put(&text, "; ");
+	shape->says = rql_arena_strdup(b->arena, rql_strbuf_text(&text));
+	rql_strbuf_free(&text);
+	return shape->says != NULL;
+}
+
+static rql_status bind_apart(struct binding *b, struct rql_group_key *parts)
+{
+	const uint32_t count = b->request->group_count;
+	uint32_t order[RQL_GROUP_MORE_KEYS + 1], *column_of_key = RQL_NEW_ARRAY(b->arena, uint32_t, count);
+	double values[RQL_GROUP_MORE_KEYS + 1];
+	if (count > RQL_GROUP_MORE_KEYS + 1)
+		return refuse(b, "more than 7 keys that have more than 2^62 combinations");
+	if (!column_of_key)
+		return rql_error_memory(b->err, 0, "a query's groups");
+	for (uint32_t g = 0; g < count; g++) {
+		uint32_t at = g;
+		values[g] = values_of(b->request, &b->request->groups[g]);
+		for (; at && values[order[at - 1]] < values[g]; at--)
+			order[at] = order[at - 1];
+		order[at] = g;
+	}
+	b->count = b->keys = count;
+	for (uint32_t k = 0; k < count; k++) {
+		column_of_key[order[k]] = k;
+		RQL_TRY(bind_apart_key(b, order[k], k, &parts[order[k]]));
+	}
+	b->shape->column_of_key = column_of_key;
+	b->shape->more_count = count - 1;
+	b->shape->numbers = UINT64_MAX;
+	return choose_hashed(b, order, values) ? RQL_OK : rql_error_memory(b->err, 0, "a query's groups");
+}
+
+static rql_status bind_key(struct binding *b)
+{
+	struct rql_group_key *keys = RQL_NEW_ARRAY(b->arena, struct rql_group_key, b->request->group_count + 1u);
+	if (!keys)
+		return rql_error_memory(b->err, 0, "a query's groups");
+	b->count = b->keys = 1;
+	b->shape->says = "";
+	return b->apart && !is_number(b->request) ? bind_apart(b, keys) : bind_number(b, keys);
 }
 
 /* ---- values ---- */
@@ -129,7 +262,7 @@ static void add_halves(struct binding *b, uint32_t upper)
 static rql_status need_column(struct binding *b, const struct rql_source *source, uint32_t filter, uint32_t *out)
 {
 	const char *why;
-	for (*out = 1; *out < b->count; ++*out)
+	for (*out = b->keys; *out < b->count; ++*out)
 		if (b->outputs[*out].filter == filter && same_source(&b->outputs[*out].source, source))
 			return RQL_OK;
 	if ((why = rql_request_describe(b->request, source, &b->columns[*out])))
@@ -221,6 +354,10 @@ static void lay_states(struct rql_group_shape *shape)
 		state->max_at = at;
 		at += state->max ? 8 : 0;
 	}
+	for (uint32_t k = 0; k < shape->more_count; k++) {
+		shape->more[k].at = at;
+		at += shape->more[k].bits / 8;
+	}
 	shape->group_bytes = at;
 }
 
@@ -232,18 +369,23 @@ static rql_status make_form(struct binding *b)
 	                                   .source_count = 1,
 	                                   .sources = &b->request->snapshot};
 	RQL_TRY(rql_form_new(&spec, &b->shape->form, b->err));
-	b->shape->key_bits = rql_form_bits(&b->shape->form->columns[0]);
-	return RQL_OK;
+	const struct rql_store_column *columns = b->shape->form->columns;
+	uint32_t words = (b->shape->key_bits = rql_form_bits(&columns[0])) / 32;
+	for (uint32_t k = 0; k < b->shape->more_count; k++)
+		words += (b->shape->more[k].bits = rql_form_bits(&columns[k + 1])) / 32;
+	return words > RQL_GROUP_MORE_KEYS + 1 ? refuse(b, "keys of more than 7 words are compared apart") : RQL_OK;
 }
 
-rql_status rql_group_bind(const struct rql_request *request, struct rql_arena *arena, struct rql_group_shape *shape,
-                          struct rql_request *rows, struct rql_error *err)
+rql_status rql_group_bind(const struct rql_request *request, bool apart, struct rql_arena *arena,
+                          struct rql_group_shape *shape, struct rql_request *rows, struct rql_error *err)
 {
+	const uint32_t most = 2 * request->agg_count + request->group_count + 1u;
 	struct binding b = {.request = request,
 	                    .arena = arena,
 	                    .shape = shape,
-	                    .columns = RQL_NEW_ARRAY(arena, struct rql_form_column, 2 * request->agg_count + 1u),
-	                    .outputs = RQL_NEW_ARRAY(arena, struct rql_output, 2 * request->agg_count + 1u),
+	                    .apart = apart && request->wants == RQL_PORT_GROUPS,
+	                    .columns = RQL_NEW_ARRAY(arena, struct rql_form_column, most),
+	                    .outputs = RQL_NEW_ARRAY(arena, struct rql_output, most),
 	                    .err = err};
 	*shape = (struct rql_group_shape){
 		.layout = {.key_count = request->group_count,

@@ -34,6 +34,8 @@ struct rql_prepared {
 	double expected;                /* groups */
 	uint64_t capacity, guess, spill;
 	struct rql_group_way way;
+	uint32_t hashed;  /* of more keys */
+	const char *says; /* in the arena: for EXPLAIN */
 	struct rql_buffer *tables; /* of fields, for COLUMNS; NULL: there are none, or not yet */
 };
 
@@ -43,6 +45,7 @@ struct context {
 	struct rql_buffer *values, *count; /* COLUMNS; NULL: GROUPS */
 	uint64_t capacity, guess, spill;
 	bool few;
+	uint32_t hashed;
 	struct rql_group_by by; /* as it is recorded */
 	void *own;              /* the unit's */
 };
@@ -142,6 +145,7 @@ static rql_status open_on(struct rql_stage *stage, struct rql_device *device, co
 	x->guess = p->guess;
 	x->spill = p->spill;
 	x->few = p->way.few;
+	x->hashed = p->hashed;
 	const uint64_t bytes = group_bytes(p, x->capacity);
 	RQL_TRY(rql_stage_buffer_new(device, bytes, RQL_MEMORY_DEVICE, "the groups of a query", &x->groups, err));
 	RQL_TRY(rql_stage_buffer_new(device, RESULT_BYTES, RQL_MEMORY_DEVICE, "the number of groups", &x->result, err));
@@ -151,7 +155,13 @@ static rql_status open_on(struct rql_stage *stage, struct rql_device *device, co
 	else if (bytes <= DIRECT_BYTES)
 		RQL_TRY(rql_stage_buffer_new(device, bytes, RQL_MEMORY_READBACK, "the groups of a query", &x->direct, err));
 	x->by = lay_group_by(p, x, &inputs[0]);
-	return p->unit->open(device, &x->by, &p->way, &x->own, err);
+	struct rql_group_more more = {.count = p->shape.more_count, .hashed = x->hashed};
+	for (uint32_t k = 0; k < more.count; k++) {
+		more.key[k].bits = p->shape.more[k].bits;
+		more.key[k].keys = field_of(&inputs[0], k + 1);
+		more.key[k].keys_out = output_of(x, p->shape.more[k].at);
+	}
+	return p->unit->open(device, &x->by, &more, &p->way, &x->own, err);
 }
 
 static void close_context(struct rql_stage *stage, struct rql_stage_context *base)
@@ -168,7 +178,8 @@ static bool fits(const struct rql_stage *stage, const struct rql_stage_context *
 {
 	const struct context *x = (const struct context *)base;
 	const struct rql_prepared *p = rql_stage_prepared(stage);
-	return x->capacity == p->capacity && x->guess == p->guess && x->spill == p->spill && x->few == p->way.few;
+	return x->capacity == p->capacity && x->guess == p->guess && x->spill == p->spill && x->few == p->way.few &&
+	       x->hashed == p->hashed;
 }
 
 static rql_status record(struct rql_stage *stage, struct rql_stage_context *base, struct rql_commands *commands,
@@ -207,6 +218,7 @@ static rql_status check(struct rql_stage *stage, struct rql_stage_context *base,
 	const uint64_t *seen = x->seen->map, found = seen[0], unplaced = seen[1];
 	(void)err;
 	if (unplaced) {
+		p->hashed = p->shape.more_count; /* many groups may share what some keys have */
 		struct rql_group_by more = {.guess = x->guess, .spill = x->spill};
 		rql_group_by_retry(&more, found);
 		p->guess = more.guess > p->guess ? more.guess : p->guess;
@@ -222,19 +234,25 @@ static rql_status check(struct rql_stage *stage, struct rql_stage_context *base,
 	return RQL_OK;
 }
 
+/* Bytes of what begins there of a group. */
+static uint64_t width_at(const struct rql_group_shape *shape, uint64_t at)
+{
+	uint64_t width = at ? 8 : shape->key_bits / 8;
+	for (uint32_t s = 0; s < shape->state_count; s++)
+		if (shape->states[s].wide && shape->states[s].sum_at == at)
+			width = 16;
+	for (uint32_t k = 0; k < shape->more_count; k++)
+		if (shape->more[k].at == at)
+			width = shape->more[k].bits / 8;
+	return width;
+}
+
 /* Each output's groups, as they lie in memory for `count` of them. */
 static rql_status download(const struct rql_group_shape *shape, const struct context *x, uint64_t count, uint8_t *to,
                            struct rql_error *err)
 {
-	uint64_t at = 0;
-	while (at < shape->group_bytes) {
-		uint64_t width = at ? 8 : shape->key_bits / 8;
-		for (uint32_t s = 0; s < shape->state_count; s++)
-			if (shape->states[s].wide && shape->states[s].sum_at == at)
-				width = 16;
-		RQL_TRY(rql_buffer_download(x->groups, at * x->capacity, to + at * count, width * count, err));
-		at += width;
-	}
+	for (uint64_t at = 0; at < shape->group_bytes; at += width_at(shape, at))
+		RQL_TRY(rql_buffer_download(x->groups, at * x->capacity, to + at * count, width_at(shape, at) * count, err));
 	return RQL_OK;
 }
 
@@ -292,7 +310,10 @@ static struct rql_group_size size_of(const struct rql_prepared *p, const struct 
 	                              .row_bytes = rql_form_offset(p->shape.form, p->shape.form->column_count),
 	                              .groups = groups,
 	                              .key_bits = p->shape.key_bits,
+	                              .key_words = p->shape.key_bits / 32,
 	                              .way = p->way};
+	for (uint32_t k = 0; k < p->shape.more_count; k++)
+		size.key_words += p->shape.more[k].bits / 32;
 	for (uint32_t s = 0; s < p->shape.state_count; s++) {
 		const struct rql_group_state *state = &p->shape.states[s];
 		rql_group_limbs_add(&size.limbs, state->kind, rql_form_bits(&p->shape.form->columns[state->column]), state->sum,
@@ -383,7 +404,7 @@ void rql_group_free(struct rql_prepared *p)
 static void choose_sizes(struct rql_prepared *p)
 {
 	struct rql_cost cost;
-	const double numbers = (double)p->shape.numbers;
+	const double numbers = p->shape.more_count ? p->shape.distinct : (double)p->shape.numbers;
 	p->rows.method->price(p->rows.prepared, p->stage.device, &cost);
 	p->rows.rows = cost.rows_out;
 	p->expected = numbers * -expm1(-p->rows.rows / numbers); /* rows thrown into groups leave some of them empty */
@@ -416,7 +437,8 @@ rql_status rql_group_prepare(const struct rql_request *request, struct rql_devic
 	p->unit = unit;
 	p->arena = arena;
 	p->table_rows = request->from.method ? 0 : request->snapshot->rows;
-	status = rql_group_bind(request, arena, &p->shape, &rows, err);
+	status = rql_group_bind(request, unit->apart, arena, &p->shape, &rows, err);
+	p->hashed = p->shape.hashed;
 	if (status == RQL_OK && reads_reals(&p->shape) && !device->limits.float64)
 		status = rql_error_set(err, RQL_ERROR_UNSUPPORTED, "grouped by partitions: the device has no doubles");
 	const char *why = status == RQL_OK && unit->refusal ? unit->refusal(&p->shape, request->totals) : NULL;
@@ -434,6 +456,7 @@ rql_status rql_group_prepare(const struct rql_request *request, struct rql_devic
 		struct rql_group_size size = size_of(p, device, p->expected);
 		unit->choose(&device->profile, request->totals, true, &size);
 		p->way = size.way;
+		p->says = rql_arena_printf(arena, "%s%s", p->shape.says, rql_group_totals_text(&size.way));
 	}
 	*out = p;
 	return RQL_OK;
@@ -476,15 +499,16 @@ uint64_t rql_group_bytes(const struct rql_prepared *p)
 
 const char *rql_group_way_of(const struct rql_prepared *p)
 {
-	return p->unit->choose ? rql_group_totals_text(&p->way) : NULL;
+	return p->says;
 }
 
 /* ---- the unit compute: the partitioned group-by of primitive/relation/relation.h ---- */
 
-static rql_status open_groups(struct rql_device *device, struct rql_group_by *by, const struct rql_group_way *way,
-                              void **own, struct rql_error *err)
+static rql_status open_groups(struct rql_device *device, struct rql_group_by *by, const struct rql_group_more *more,
+                              const struct rql_group_way *way, void **own, struct rql_error *err)
 {
 	struct rql_buffer *temp = NULL;
+	(void)more;
 	(void)way;
 	rql_status status = rql_stage_buffer_new(device, rql_group_by_temp_bytes(by), RQL_MEMORY_DEVICE,
 	                                         "the partitions of a query's groups", &temp, err);

@@ -35,15 +35,19 @@ static double draws_of(const struct rql_group_by *by, const struct rql_group_way
 	return 1 + (way->limbs ? limbs.points : 0);
 }
 
-static rql_status open_groups(struct rql_device *device, struct rql_group_by *by, const struct rql_group_way *way,
-                              void **own, struct rql_error *err)
+static rql_status open_groups(struct rql_device *device, struct rql_group_by *by, const struct rql_group_more *more,
+                              const struct rql_group_way *way, void **own, struct rql_error *err)
 {
+	struct rql_raster_more_keys keys = {.count = more->count, .hashed = more->hashed};
+	for (uint32_t k = 0; k < more->count; k++)
+		keys.key[k] = (struct rql_raster_more_key){more->key[k].bits, more->key[k].keys, more->key[k].keys_out};
 	struct rql_image_spec specs[RQL_RASTER_GROUP_IMAGES];
 	struct drawing *d = calloc(1, sizeof(*d));
 	if (!d)
 		return rql_error_memory(err, sizeof(*d), "a query's groups");
 	*own = d;
-	rql_raster_groups_lay(&d->groups, by, way->limbs ? RQL_RASTER_BLENDING : RQL_RASTER_ATOMICS);
+	rql_raster_groups_lay(&d->groups, by, way->limbs ? RQL_RASTER_BLENDING : RQL_RASTER_ATOMICS,
+	                      &keys);
 	d->groups.drawing.few_a_group = way->few;
 	d->draws = draws_of(by, way);
 	const char *why = rql_raster_group_by_refusal(&d->groups.drawing, device);
@@ -122,12 +126,14 @@ static double own_bytes(const struct rql_group_size *size)
 	                                .guess = (uint64_t)size->groups,
 	                                .capacity = (uint64_t)size->groups};
 	const double limbs = size->way.limbs ? fmax(size->limbs.sum_bytes, 16) + size->limbs.extreme_bytes : 0;
-	rql_raster_groups_lay(&groups, &by, RQL_RASTER_ATOMICS);
+	rql_raster_groups_lay(&groups, &by, RQL_RASTER_ATOMICS, NULL);
+	groups.drawing.key_words = size->key_words ? size->key_words : groups.drawing.key_words;
 	rql_raster_group_by_images(&groups.drawing, specs);
 	return size->groups * limbs + (double)(rql_raster_groups_temp_bytes(&groups) + rql_raster_images_bytes(specs, RQL_RASTER_GROUP_IMAGES));
 }
 
 static const struct rql_group_unit by_raster = {.unit = RQL_UNIT_RASTER,
+                                                .apart = true,
                                                 .refusal = refusal,
                                                 .choose = rql_group_choose_totals,
                                                 .ns = rql_group_raster_ns,

@@ -90,7 +90,6 @@ static rql_status time_totals(struct rql_device *device, enum rql_raster_totals 
 	                  .by = {.count = rows,
 	                         .key_words = 1,
 	                         .hashed = 1,
-	                         .key_stride = 1,
 	                         .totals = totals,
 	                         .few_a_group = true,
 	                         .column_count = sums,

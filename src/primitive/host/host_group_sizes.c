@@ -112,7 +112,7 @@ struct rql_group_by rql_host_group_relation(const struct rql_host_group_by *by, 
 struct rql_raster_groups rql_host_group_drawing(const struct rql_host_group_by *by, const struct rql_group_by *relation)
 {
 	struct rql_raster_groups groups = {.by = {.count = 0}};
-	rql_raster_groups_lay(&groups, relation, by->totals);
+	rql_raster_groups_lay(&groups, relation, by->totals, NULL);
 	return groups;
 }
 

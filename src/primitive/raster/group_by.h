@@ -24,8 +24,8 @@ struct rql_raster_group_by {
 	 * key is NULL is a word of its own. The first `hashed` of them choose the pixel: the most diverse (4.2.2). */
 	struct rql_span keys[RQL_RASTER_KEY_WORDS];
 	uint32_t key_words, hashed;
-	uint32_t key_stride; /* words from a row's key word to the next row's: 1, or 2 where two words lie side by side */
-	uint32_t partition_bits; /* rows are split by their first key (of a stride of 2 by both words) before; 0: they are not */
+	uint32_t pair_words;     /* bit w: word w and its neighbour lie side by side, so that the next row's is two words on */
+	uint32_t partition_bits; /* rows are split by their first word (of a pair by both) before; 0: they are not */
 	uint32_t log2_side; /* of the hash image */
 	uint32_t rounds;    /* of drawing and assigning, 1 to RQL_RASTER_ROUNDS */
 	enum rql_raster_totals totals;
@@ -78,13 +78,23 @@ rql_status rql_record_raster_group_by(struct rql_commands *c, const struct rql_r
                                       struct rql_error *err) RQL_MUST_CHECK;
 
 /* ---- a group-by of relation.h by drawing ---- */
+/* Keys beside the group-by's own: all are compared, the own one and the first `hashed` of these choose the pixel. */
+struct rql_raster_more_keys {
+	uint32_t count, hashed; /* of 32 or 64 bits, RQL_RASTER_KEY_WORDS words with the own one */
+	struct rql_raster_more_key {
+		uint32_t bits;
+		struct rql_span keys, keys_out;
+	} key[RQL_RASTER_KEY_WORDS];
+};
 struct rql_raster_groups {
 	struct rql_group_by by;            /* temp: rql_raster_groups_temp_bytes */
+	struct rql_raster_more_keys more;
 	struct rql_raster_group_by drawing; /* images and points are the caller's; the rest is filled in */
 };
 /* Fills in what the group-by says. Its `guess` gives the sizes. Who then sets few_a_group of the drawing gives it a span for
- * `inexact`, too. */
-void rql_raster_groups_lay(struct rql_raster_groups *groups, const struct rql_group_by *by, enum rql_raster_totals totals);
+ * `inexact`, too. more: NULL: there are none. */
+void rql_raster_groups_lay(struct rql_raster_groups *groups, const struct rql_group_by *by, enum rql_raster_totals totals,
+                           const struct rql_raster_more_keys *more);
 uint64_t rql_raster_groups_temp_bytes(const struct rql_raster_groups *groups);
 rql_status rql_record_raster_groups(struct rql_commands *c, struct rql_raster_groups *groups,
                                     struct rql_error *err) RQL_MUST_CHECK;

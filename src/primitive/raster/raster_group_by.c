@@ -139,9 +139,19 @@ struct plan {
 	uint64_t state, table, map, numbers, list, keys, order, starts, nested, bytes;
 };
 
+static uint32_t stride_of(const struct rql_raster_group_by *by, uint32_t word)
+{
+	return 1 + (by->pair_words >> word & 1);
+}
+
+static uint32_t first_key_words(const struct rql_raster_group_by *by)
+{
+	return stride_of(by, 0);
+}
+
 static struct rql_partition partition_of(const struct rql_raster_group_by *by, const struct plan *plan)
 {
-	struct rql_partition partition = {.key_bits = by->key_stride == 2 ? 64 : 32,
+	struct rql_partition partition = {.key_bits = first_key_words(by) * 32,
 	                                  .bits = by->partition_bits,
 	                                  .count = by->count,
 	                                  .found = by->found,
@@ -164,7 +174,7 @@ static struct plan plan_of(const struct rql_raster_group_by *by)
 	plan.numbers = rql_temp_take(&at, by->count * 4);
 	plan.list = rql_temp_take(&at, 2 * by->count * 4);
 	if (by->partition_bits) {
-		plan.keys = rql_temp_take(&at, by->count * 4 * by->key_stride);
+		plan.keys = rql_temp_take(&at, by->count * 4 * first_key_words(by));
 		plan.order = rql_temp_take(&at, by->count * 4);
 		plan.starts = rql_temp_take(&at, 4 * ((UINT64_C(1) << by->partition_bits) + 1));
 	}
@@ -196,7 +206,7 @@ static rql_status check_shape(const struct rql_raster_group_by *by, struct rql_e
 		         (column->kind != RQL_GROUP_BY_PRESENT || !wants_extremes(column));
 	}
 	if (!values || !by->key_words || by->key_words > RQL_RASTER_KEY_WORDS || !by->hashed || by->hashed > by->key_words ||
-	    !by->key_stride || by->key_stride > 2 || by->log2_side > 14 || !by->rounds || by->rounds > RQL_RASTER_ROUNDS ||
+	    by->log2_side > 14 || !by->rounds || by->rounds > RQL_RASTER_ROUNDS ||
 	    (unsigned)by->totals > RQL_RASTER_BLENDING || by->count > RQL_RASTER_ROWS || by->capacity > RQL_RASTER_GROUPS ||
 	    by->partition_bits > RQL_PARTITION_PASS_BITS)
 		return rql_error_set(err, RQL_ERROR_INTERNAL,
@@ -232,7 +242,7 @@ static rql_status check(const struct rql_raster_group_by *by, struct rql_error *
 	RQL_TRY(check_shape(by, err));
 	RQL_TRY(check_images(by, err));
 	for (uint32_t w = 0; w < by->key_words; w++)
-		RQL_TRY(rql_span_check(&by->keys[w], by->count ? (by->count - 1) * by->key_stride + 1 : 0, 4, "keys of a group-by", err));
+		RQL_TRY(rql_span_check(&by->keys[w], by->count ? (by->count - 1) * stride_of(by, w) + 1 : 0, 4, "keys of a group-by", err));
 	RQL_TRY(rql_span_check(&by->heads, by->capacity, 4, "rows of groups", err));
 	RQL_TRY(rql_span_check(&by->counts, by->capacity, 8, "counts of groups", err));
 	for (uint32_t c = 0; c < by->column_count; c++)
@@ -488,7 +498,7 @@ rql_status rql_record_raster_group_by(struct rql_commands *c, const struct rql_r
 		.table = rql_span_address(&table),
 		.capacity = by->capacity,
 		.key_words = by->key_words,
-		.key_stride = by->key_stride,
+		.pair_words = by->pair_words,
 		.hashed = by->hashed,
 		.log2_side = by->log2_side,
 		.rounds = by->rounds,

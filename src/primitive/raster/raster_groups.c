@@ -22,21 +22,29 @@ static struct plan plan_of(const struct rql_group_by *by)
 	return plan;
 }
 
-void rql_raster_groups_lay(struct rql_raster_groups *groups, const struct rql_group_by *by, enum rql_raster_totals totals)
+static void add_key(struct rql_raster_group_by *drawing, const struct rql_span *keys, uint32_t bits, bool hashed)
 {
-	const uint32_t words = by->key_bits / 32;
+	for (uint32_t w = 0; w < bits / 32; w++, drawing->key_words++) {
+		drawing->keys[drawing->key_words] = rql_span_at(keys, 4 * w);
+		drawing->pair_words |= (bits == 64 ? 1u : 0) << drawing->key_words;
+	}
+	drawing->hashed = hashed ? drawing->key_words : drawing->hashed;
+}
+
+void rql_raster_groups_lay(struct rql_raster_groups *groups, const struct rql_group_by *by, enum rql_raster_totals totals,
+                           const struct rql_raster_more_keys *more)
+{
 	groups->by = *by;
+	groups->more = more ? *more : (struct rql_raster_more_keys){.count = 0};
 	groups->drawing = (struct rql_raster_group_by){.count = by->count,
 	                                               .found = by->found,
-	                                               .key_words = words,
-	                                               .hashed = words,
-	                                               .key_stride = words,
 	                                               .totals = totals,
 	                                               .column_count = by->column_count,
 	                                               .capacity = by->capacity,
 	                                               .groups = by->result};
-	for (uint32_t w = 0; w < words; w++)
-		groups->drawing.keys[w] = rql_span_at(&by->keys, 4 * w);
+	add_key(&groups->drawing, &by->keys, by->key_bits, true);
+	for (uint32_t k = 0; k < groups->more.count; k++)
+		add_key(&groups->drawing, &more->key[k].keys, more->key[k].bits, k < more->hashed);
 	for (uint32_t c = 0; c < by->column_count; c++)
 		groups->drawing.columns[c] = by->columns[c];
 	rql_raster_group_by_size(&groups->drawing, by->guess);
@@ -63,11 +71,19 @@ rql_status rql_record_raster_groups(struct rql_commands *c, struct rql_raster_gr
 	RQL_TRY(rql_record_raster_group_by(c, drawing, err));
 	rql_record_copy(c, drawing->points.buffer, drawing->points.offset + offsetof(struct rql_raster_group_points, rest),
 	                by->result.buffer, by->result.offset + 8, 8);
-	const struct rql_raster_gather keys = {.bits = by->key_bits,
-	                                       .rows = drawing->heads,
-	                                       .from = by->keys,
-	                                       .to = by->keys_out,
-	                                       .found = by->result,
-	                                       .capacity = by->capacity};
+	struct rql_raster_gather keys = {.bits = by->key_bits,
+	                                 .rows = drawing->heads,
+	                                 .from = by->keys,
+	                                 .to = by->keys_out,
+	                                 .found = by->result,
+	                                 .capacity = by->capacity};
+	for (uint32_t k = 0; k < groups->more.count; k++) {
+		const struct rql_raster_more_key *more = &groups->more.key[k];
+		RQL_TRY(rql_record_raster_gather(c, &keys, err));
+		keys.bits = more->bits;
+		keys.from = more->keys;
+		keys.to = more->keys_out;
+		RQL_TRY(rql_span_check(&keys.to, by->capacity, keys.bits / 8, "keys of groups", err));
+	}
 	return rql_record_raster_gather(c, &keys, err);
 }

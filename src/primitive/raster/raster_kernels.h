@@ -151,7 +151,7 @@ struct rql_raster_group_args {
 	uint64_t table;
 	uint64_t list, list_out; /* of rows that are left; list 0: all */
 	uint64_t capacity;
-	uint32_t key_words, key_stride, hashed, log2_side;
+	uint32_t key_words, pair_words, hashed, log2_side;
 	uint32_t round, rounds;
 	uint32_t images[4]; /* that the pass reads: hash images; sums; extremes, the high parts first */
 	uint32_t first_row, number; /* number: of the partition */

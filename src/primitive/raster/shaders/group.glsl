@@ -12,7 +12,7 @@ layout(buffer_reference, scalar, buffer_reference_align = 8) buffer rql_i64s { i
 
 uint rql_key_word(uint word, uint row)
 {
-	return RQL_WORDS32(RQL_RASTER_GROUP_AT_KEYS + word).at[row * args.key_stride];
+	return RQL_WORDS32(RQL_RASTER_GROUP_AT_KEYS + word).at[row << (args.pair_words >> word & 1u)];
 }
 
 // In each round another one, so that keys that met once part again; and another than that of partitions.
