@@ -281,7 +281,7 @@ static void test_totals(void **state)
 	(void)state;
 	struct rql_profile profile = gpu->profile;
 	struct rql_error err = {0};
-	struct rql_group_size size = {.rows = 1e6, .groups = 1000};
+	struct rql_group_size size = {.device = gpu, .rows = 1e6, .groups = 1000};
 	if (!gpu->units[RQL_UNIT_RASTER])
 		skip();
 	rql_group_limbs_add(&size.limbs, RQL_GROUP_BY_FIELDS, 32, true, false);

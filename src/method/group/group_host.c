@@ -242,7 +242,11 @@ static enum rql_offer offer_drawn(const struct rql_request *request, const struc
 /* Values of 64 bits, of which a sum is asked, and rows' numbers, of which the least. */
 static struct rql_group_size size_of(const struct rql_grouping *of)
 {
-	struct rql_group_size size = {.rows = of->rows, .row_bytes = row_bytes(of), .groups = of->groups, .key_bits = 64};
+	struct rql_group_size size = {.device = of->on.device[0],
+	                              .rows = of->rows,
+	                              .row_bytes = row_bytes(of),
+	                              .groups = of->groups,
+	                              .key_bits = 64};
 	rql_group_limbs_add(&size.limbs, RQL_GROUP_BY_INTEGERS, 32, false, true);
 	for (uint32_t v = 0; v < of->value_count; v++)
 		rql_group_limbs_add(&size.limbs, RQL_GROUP_BY_FIELDS, 64, true, false);

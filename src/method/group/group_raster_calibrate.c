@@ -54,6 +54,9 @@ static rql_status make_rig(struct rig *rig, struct rql_error *err)
 		by->columns[c] = (struct rql_group_by_column){.kind = RQL_GROUP_BY_FIELDS, .bits = 32, .values = by->keys[0]};
 		RQL_TRY(give(rig, by->capacity * 8, &by->columns[c].sum, err));
 	}
+	const char *why = rql_raster_group_by_refusal(by, rig->device);
+	if (why)
+		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "calibrating drawn groups: %s", why);
 	RQL_TRY(give(rig, by->capacity * 4, &by->heads, err));
 	RQL_TRY(give(rig, by->capacity * 8, &by->counts, err));
 	RQL_TRY(give(rig, 8, &by->groups, err));
@@ -100,7 +103,10 @@ static rql_status time_totals(struct rql_device *device, enum rql_raster_totals 
 		status = time_once(&rig, ns, err);
 	free_rig(&rig);
 	*ns /= (double)rows;
-	return status;
+	if (status != RQL_ERROR_UNSUPPORTED)
+		return status;
+	rql_error_clear(err); /* what cannot be drawn has no price: it stays at its guess */
+	return RQL_OK;
 }
 
 static double within(double ns)

@@ -2,6 +2,7 @@
  * and what either takes. */
 #include <math.h>
 
+#include "device/draw.h"
 #include "method/group/group.h"
 #include "primitive/raster/group_by.h"
 
@@ -67,14 +68,24 @@ double rql_group_raster_ns(const struct rql_profile *profile, const struct rql_g
 	       size->rows * size->row_bytes / profile->read_gbps;
 }
 
+/* Floats need not be blended by every driver. */
+static bool can_blend(const struct rql_device *device)
+{
+	static const enum rql_format formats[] = {RQL_FORMAT_RGBA32_FLOAT, RQL_FORMAT_RG32_FLOAT, RQL_FORMAT_R32_FLOAT};
+	bool can = true;
+	for (uint32_t f = 0; f < sizeof(formats) / sizeof(*formats); f++)
+		can &= (rql_format_roles(device, formats[f]) & RQL_IMAGE_BLEND) != 0;
+	return can;
+}
+
 void rql_group_choose_totals(const struct rql_profile *profile, enum rql_totals wish, bool again, struct rql_group_size *size)
 {
 	struct rql_group_size atomics = *size;
 	const bool few = again && size->rows * FEW_SPARE < size->groups * RQL_RASTER_EXACT_ROWS;
 	atomics.way = (struct rql_group_way){.limbs = false};
 	size->way = (struct rql_group_way){.limbs = true, .few = few};
-	if (size->limbs.real_sums || wish == RQL_TOTALS_ATOMICS ||
-	    (wish == RQL_TOTALS_AUTO && totals_ns(profile, &atomics) <= totals_ns(profile, size)))
+	const bool cheaper = totals_ns(profile, size) < totals_ns(profile, &atomics) && can_blend(size->device);
+	if (size->limbs.real_sums || wish == RQL_TOTALS_ATOMICS || (wish == RQL_TOTALS_AUTO && !cheaper))
 		*size = atomics;
 }
 
