@@ -50,8 +50,8 @@ struct rql_group_shape {
 	uint64_t table_words;             /* uint32_t: fields of key codes, one table behind the other */
 };
 
-/* apart: keys that make no number together may be compared apart. Fills the shape and *rows, the request for the rows: both in the arena but for the forms, which the caller releases also
- * after an error. RQL_ERROR_UNSUPPORTED: why not. */
+/* apart: keys that make no number together may be compared apart. Fills the shape and *rows, the request for the rows: both
+ * in the arena but for the forms, which the caller releases also after an error. RQL_ERROR_UNSUPPORTED: why not. */
 rql_status rql_group_bind(const struct rql_request *request, bool apart, struct rql_arena *arena,
                           struct rql_group_shape *shape, struct rql_request *rows, struct rql_error *err) RQL_MUST_CHECK;
 
@@ -93,6 +93,7 @@ struct rql_group_size {
 	struct rql_group_way way;     /* raster */
 	struct rql_group_limbs limbs; /* raster */
 };
+/* The shape's further keys as a run has them; `hashed` of them choose the pixel, too. */
 struct rql_group_more {
 	uint32_t count, hashed;
 	struct {
@@ -104,7 +105,8 @@ struct rql_group_unit {
 	enum rql_unit unit;
 	bool apart;    /* several keys may be compared apart */
 	bool for_many; /* fewer possible groups than need partitions are another method's */
-	const char *(*refusal)(const struct rql_group_shape *shape, enum rql_totals wish); /* may be left out; its NULL: nothing */
+	/* May be left out; its NULL: nothing. */
+	const char *(*refusal)(const struct rql_group_shape *shape, enum rql_totals wish);
 	/* Sets the size's way, where there are several: the one that is wished, or the cheaper one. again: a run that finds more
 	 * rows in a group is repeated, so that `few` may be guessed. May be left out. */
 	void (*choose)(const struct rql_profile *profile, enum rql_totals wish, bool again, struct rql_group_size *size);

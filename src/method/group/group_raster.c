@@ -129,7 +129,8 @@ static double own_bytes(const struct rql_group_size *size)
 	rql_raster_groups_lay(&groups, &by, RQL_RASTER_ATOMICS, NULL);
 	groups.drawing.key_words = size->key_words ? size->key_words : groups.drawing.key_words;
 	rql_raster_group_by_images(&groups.drawing, specs);
-	return size->groups * limbs + (double)(rql_raster_groups_temp_bytes(&groups) + rql_raster_images_bytes(specs, RQL_RASTER_GROUP_IMAGES));
+	return size->groups * limbs + (double)(rql_raster_groups_temp_bytes(&groups) +
+	                                       rql_raster_images_bytes(specs, RQL_RASTER_GROUP_IMAGES));
 }
 
 static const struct rql_group_unit by_raster = {.unit = RQL_UNIT_RASTER,

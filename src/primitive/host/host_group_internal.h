@@ -39,7 +39,8 @@ uint64_t rql_host_group_bytes(const struct rql_host_group_by *by);
 struct rql_group_by rql_host_group_relation(const struct rql_host_group_by *by, const struct rql_host_group_sizes *sizes,
                                             struct rql_buffer *in, struct rql_buffer *out);
 /* Of the raster unit: what is drawn, its images and temp apart. */
-struct rql_raster_groups rql_host_group_drawing(const struct rql_host_group_by *by, const struct rql_group_by *relation);
+struct rql_raster_groups rql_host_group_drawing(const struct rql_host_group_by *by,
+                                                const struct rql_group_by *relation);
 
 /* Partitions of rows, which workers take one after the other. */
 struct rql_host_partitions {
