@@ -12,6 +12,7 @@ struct shape {
 	bool snake, has_null; /* has_null: key 0 is NULL */
 	bool single;          /* rows with several matches are told of */
 	uint64_t hash_mask;   /* not 0: keys are hashes of texts, of which these bits are kept */
+	bool coded;           /* ... which rows have by codes: the last row has the first one's */
 	uint32_t key_bits, log2_side, layers, cycles, bits;
 	uint32_t build, probe;
 	uint32_t range;   /* keys below it; 0: 0 to build - 1, each once on the build side */
@@ -27,6 +28,7 @@ struct world {
 	struct rql_raster_join join;
 	struct rql_raster_points points;
 	struct rql_raster_hash hash[2];
+	struct rql_span rows_of_codes[2]; /* coded: uint64_t, as many as there are */
 	uint64_t rows, several;
 	uint32_t *build_rows, *probe_rows;
 };
@@ -108,17 +110,52 @@ static uint32_t text_of(uint64_t key, char *out)
 	return length;
 }
 
-static rql_status upload_texts(const struct world *w, int side, struct rql_raster_side *out, struct rql_raster_hash *hash,
+/* Codes of a side's rows, and room for the hashes of what they stand for: the first is that of code 0, NULL. */
+static rql_status upload_codes(struct world *w, int side, struct rql_raster_side *out, struct rql_error *err)
+{
+	uint32_t *codes = array(out->count, 4);
+	const uint64_t zero = 0;
+	for (uint64_t i = 0; i < out->count; i++)
+		codes[i] = w->shape.has_null && w->keys[side][i] == 0 ? 0 : (uint32_t)(out->count - i);
+	out->texts = out->count;
+	rql_status status = memory(&out->codes, out->count * 4, err);
+	if (status == RQL_OK)
+		status = rql_buffer_upload(out->codes.buffer, 0, codes, out->count * 4, err);
+	if (status == RQL_OK)
+		status = memory(&w->hash[side].keys, out->count * 8, err);
+	if (status == RQL_OK)
+		status = rql_buffer_upload(w->hash[side].keys.buffer, 0, &zero, 8, err);
+	w->hash[side].keys.offset = 8;
+	if (status == RQL_OK)
+		status = memory(&w->rows_of_codes[side], 8, err);
+	if (status == RQL_OK)
+		status = rql_buffer_upload(w->rows_of_codes[side].buffer, 0, &out->count, 8, err);
+	free(codes);
+	return status;
+}
+
+static rql_status record_keys(struct world *w, struct rql_commands *c, int side, struct rql_error *err)
+{
+	const struct rql_raster_side *of = side ? &w->join.probe : &w->join.build;
+	const struct rql_raster_gather gather = {.bits = 64, .rows = of->codes, .from = {w->hash[side].keys.buffer, 0},
+	                                         .to = of->keys, .found = w->rows_of_codes[side], .capacity = of->count};
+	RQL_TRY(rql_record_raster_hash(c, &w->hash[side], err));
+	return w->shape.coded ? rql_record_raster_gather(c, &gather, err) : RQL_OK;
+}
+
+static rql_status upload_texts(struct world *w, int side, struct rql_raster_side *out, struct rql_raster_hash *hash,
                                struct rql_error *err)
 {
 	uint32_t *starts = array(out->count + 1, 4);
 	uint64_t *valid = array(out->count / 64 + 1, 8);
 	char *bytes = array(out->count * 8, 1);
 	for (uint64_t i = 0; i < out->count; i++) {
-		starts[i + 1] = starts[i] + text_of(w->keys[side][i], bytes + starts[i]);
-		valid[i / 64] |= (uint64_t)!(w->shape.has_null && w->keys[side][i] == 0) << i % 64;
+		const uint64_t key = w->keys[side][w->shape.coded ? out->count - 1 - i : i];
+		starts[i + 1] = starts[i] + text_of(key, bytes + starts[i]);
+		valid[i / 64] |= (uint64_t)!(w->shape.has_null && key == 0) << i % 64;
 	}
-	*hash = (struct rql_raster_hash){.count = out->count, .mask = w->shape.hash_mask, .keys = out->keys};
+	const struct rql_span keys = hash->keys;
+	*hash = (struct rql_raster_hash){.count = out->count, .mask = w->shape.hash_mask, .keys = w->shape.coded ? keys : out->keys};
 	rql_status status = memory(&hash->starts, (out->count + 1) * 4, err);
 	if (status == RQL_OK)
 		status = memory(&hash->bytes, out->count * 8, err);
@@ -149,6 +186,8 @@ static rql_status upload_side(struct world *w, int side, struct rql_raster_side 
 		memcpy(packed + (uint64_t)i * bytes, &w->keys[side][i], bytes);
 	rql_status status = rql_buffer_upload(out->keys.buffer, 0, packed, (uint64_t)count * bytes, err);
 	free(packed);
+	if (status == RQL_OK && w->shape.coded)
+		status = upload_codes(w, side, out, err);
 	if (status == RQL_OK && w->shape.hash_mask)
 		status = upload_texts(w, side, out, &w->hash[side], err);
 	if (status != RQL_OK || !w->shape.unfound)
@@ -190,7 +229,7 @@ static rql_status world_run(struct world *w, struct rql_error *err)
 	RQL_TRY(rql_commands_new(device, 0, &c, err));
 	rql_status status = RQL_OK;
 	for (int side = 0; side < 2 && w->shape.hash_mask && status == RQL_OK; side++)
-		status = rql_record_raster_hash(c, &w->hash[side], err);
+		status = record_keys(w, c, side, err);
 	if (status == RQL_OK)
 		status = rql_record_raster_join(c, j, err);
 	if (status == RQL_OK)
@@ -219,9 +258,12 @@ static void world_free(struct world *w)
 	struct rql_span *spans[] = {&j->build.keys,  &j->probe.keys, &j->build.found, &j->probe.found, &j->build_rows,
 	                            &j->probe_rows, &j->rows,       &j->points,      &j->temp,
 	                            &w->hash[0].starts, &w->hash[0].bytes, &w->hash[0].valid, &w->hash[1].starts,
-	                            &w->hash[1].bytes, &w->hash[1].valid};
+	                            &w->hash[1].bytes, &w->hash[1].valid, &j->build.codes, &j->probe.codes,
+	                            &w->rows_of_codes[0], &w->rows_of_codes[1]};
 	for (unsigned i = 0; i < sizeof(spans) / sizeof(*spans); i++)
 		rql_buffer_free(spans[i]->buffer);
+	for (int side = 0; side < 2 && w->shape.coded; side++)
+		rql_buffer_free(w->hash[side].keys.buffer);
 	rql_raster_images_free(j->images, RQL_RASTER_JOIN_IMAGES);
 	free(w->build_rows);
 	free(w->probe_rows);
@@ -290,9 +332,62 @@ static void test_unique(void **state)
 	assert_true(points.build >= shape.build && points.build <= (uint64_t)shape.build * shape.layers);
 	assert_int_equal(points.count, points.layers * shape.probe);
 	assert_int_equal(points.flattened, 0);
+	assert_int_equal(points.passes, points.layers + 3); /* statistics, layers, count, probe */
 	shape.layout = RQL_RASTER_16;
 	check(shape);
 	check((struct shape){.key_bits = 64, .log2_side = 7, .layers = 12, .cycles = 1, .build = 3000, .probe = 9000, .unfound = 700});
+}
+
+/* Pixels of half the bytes: the same points, until a partition has as many rows as the image has pixels. Then there is no
+ * stack of them. */
+static void test_halves(void **state)
+{
+	(void)state;
+	struct rql_image_spec specs[2][RQL_RASTER_JOIN_IMAGES];
+	struct shape shape = {.key_bits = 32, .log2_side = 5, .layers = 8, .cycles = 2, .bits = 2, .build = 1500, .probe = 900,
+	                      .range = 2000, .has_null = true};
+	struct rql_raster_join sizes = {.key_bits = 32, .log2_side = 5, .layers = 8, .cycles = 2};
+	for (sizes.layout = RQL_RASTER_32; sizes.layout <= RQL_RASTER_16; sizes.layout++)
+		rql_raster_join_images(&sizes, specs[sizes.layout]);
+	assert_int_equal(2 * rql_raster_pixel_bytes(specs[1]), rql_raster_pixel_bytes(specs[0]));
+	shape.layout = RQL_RASTER_16;
+	for (shape.kind = RQL_JOIN_INNER; shape.kind <= RQL_JOIN_ANTI; shape.kind++) {
+		const struct rql_raster_points points = check(shape);
+		assert_true(points.layers > 0 && points.flattened == 0);
+	}
+	shape.log2_side = 4; /* 256 pixels, 375 rows */
+	for (shape.kind = RQL_JOIN_INNER; shape.kind <= RQL_JOIN_ANTI; shape.kind++) {
+		const struct rql_raster_points points = check(shape);
+		assert_true(points.layers == 0 && points.flattened == 4);
+	}
+	shape.kind = RQL_JOIN_INNER;
+	shape.layout = RQL_RASTER_32;
+	shape.cycles = 4;
+	assert_int_equal(check(shape).flattened, 0);
+}
+
+/* What is expected of keys that come once, and of those that come oftener, beside what is drawn. */
+static void test_expected(void **state)
+{
+	(void)state;
+	static const uint32_t ranges[] = {0, 500};
+	for (int i = 0; i < 3; i++) {
+		struct shape shape = {.key_bits = 32, .log2_side = 6, .layers = 16, .cycles = i < 2, .build = 2000, .probe = 3000,
+		                      .range = ranges[i % 2]};
+		const struct rql_raster_join sizes = {.kind = RQL_JOIN_INNER, .key_bits = 32, .log2_side = 6, .layers = 16,
+		                                      .cycles = shape.cycles, .build = {.count = 2000}, .probe = {.count = 3000}};
+		struct rql_raster_points expected, drawn = check(shape);
+		rql_raster_join_expect(&sizes, shape.range, &expected);
+		assert_int_equal(expected.statistics, drawn.statistics);
+		assert_int_equal(expected.flattened, drawn.flattened);
+		assert_in_range(expected.build, drawn.build - drawn.build / 6, drawn.build + drawn.build / 6);
+		assert_in_range(expected.layers, drawn.layers > 3 ? drawn.layers - 3 : 0, drawn.layers + 1);
+		assert_in_range(expected.passes, drawn.passes > 3 ? drawn.passes - 3 : 0, drawn.passes + 1);
+	}
+	const struct rql_raster_join none = {.kind = RQL_JOIN_SEMI, .key_bits = 32, .log2_side = 4, .layers = 1};
+	struct rql_raster_points points;
+	rql_raster_join_expect(&none, 0, &points);
+	assert_true(points.build == 0 && points.count == 0 && points.passes == 0 && points.partitions == 0);
 }
 
 /* More rows of a key than layers: another stack follows, then the rest is flattened; or all of it is at once. */
@@ -365,6 +460,9 @@ static void test_texts(void **state)
 		shape.bits = 2;
 		shape.cycles = i % 2 ? 0 : 2;
 		check(shape);
+		shape.coded = true;
+		shape.hash_mask = 7;
+		check(shape);
 	}
 }
 
@@ -412,6 +510,7 @@ static void test_any(void **state)
 		s.layout = s.key_bits == 32 && drawn() % 2 ? RQL_RASTER_16 : RQL_RASTER_32;
 		s.single = s.kind == RQL_JOIN_LEFT && drawn() % 2;
 		s.hash_mask = s.key_bits == 32 || drawn() % 2 ? 0 : UINT64_MAX >> drawn() % 64;
+		s.coded = s.hash_mask && drawn() % 2;
 		check(s);
 	}
 }
@@ -422,7 +521,19 @@ static void test_sizes(void **state)
 	(void)state;
 	struct rql_raster_join j = {.kind = RQL_JOIN_INNER, .key_bits = 32, .build = {.count = 100}, .probe = {.count = 100}};
 	rql_raster_join_size_paper(&j);
-	assert_true(j.log2_side == 5 && j.partition_bits == 0 && j.snake && j.cycles > 0);
+	assert_true(j.log2_side == 5 && j.partition_bits == 0 && j.snake && j.cycles > 0 && j.layout == RQL_RASTER_16);
+	j.probe.count = 4000; /* the side that may be built */
+	rql_raster_join_size_paper(&j);
+	assert_int_equal(j.layout, RQL_RASTER_32);
+	j.kind = RQL_JOIN_LEFT;
+	rql_raster_join_size_paper(&j);
+	assert_int_equal(j.layout, RQL_RASTER_16);
+	j.key_bits = 64;
+	rql_raster_join_size_paper(&j);
+	assert_int_equal(j.layout, RQL_RASTER_32);
+	j.kind = RQL_JOIN_INNER;
+	j.key_bits = 32;
+	j.probe.count = 100;
 	j.build.count = UINT64_C(6) << 20;
 	rql_raster_join_size(&j);
 	assert_true(j.log2_side == 12 && j.partition_bits == 0 && !j.snake && j.cycles == 0);
@@ -495,7 +606,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_unique), cmocka_unit_test(test_heights), cmocka_unit_test(test_partitions),
 		cmocka_unit_test(test_snake),  cmocka_unit_test(test_edges),   cmocka_unit_test(test_kinds),
-		cmocka_unit_test(test_texts),  cmocka_unit_test(test_single),
+		cmocka_unit_test(test_texts),  cmocka_unit_test(test_single),  cmocka_unit_test(test_halves),
+		cmocka_unit_test(test_expected),
 		cmocka_unit_test(test_any),
 		cmocka_unit_test(test_sizes),  cmocka_unit_test(test_faults),  cmocka_unit_test(test_refused),
 	};

@@ -425,6 +425,18 @@ uint64_t rql_host_join_partitions(const struct rql_host_join *join)
 	return choose_sizes(join, &sizes) ? UINT64_C(1) << sizes.bits : 0;
 }
 
+uint64_t rql_host_join_least(const struct rql_host_join *join)
+{
+	struct rql_host_sizes sizes;
+	uint64_t most = 0;
+	(void)choose_sizes(join, &sizes);
+	for (uint32_t i = 0; i < join->device_count; i++) {
+		const uint64_t bytes = rql_host_sizes_bytes(join, join->devices[i], &sizes);
+		most = bytes > most ? bytes : most;
+	}
+	return most;
+}
+
 uint64_t rql_host_join_staging(const struct rql_host_join *join)
 {
 	const struct rql_host_side *sides[] = {&join->build, &join->probe};

@@ -98,6 +98,8 @@ struct rql_host_report {
 };
 /* Pairs of partitions that the join is made of on each device under its limit; 0: none would fit. */
 uint64_t rql_host_join_partitions(const struct rql_host_join *join);
+/* Where none would fit: what the smallest ones take of a device's memory. */
+uint64_t rql_host_join_least(const struct rql_host_join *join);
 /* Bytes of the host's memory that pieces lie in on their way, beside partitions and what is in place. */
 uint64_t rql_host_join_staging(const struct rql_host_join *join);
 /* Shows the kernels that it records there. */

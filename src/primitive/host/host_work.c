@@ -72,7 +72,7 @@ static rql_status open_drawing(struct rql_host_worker *w, struct rql_error *err)
 	RQL_TRY(device_buffer(w, (RQL_HOST_FLIGHT + 1) * points, RQL_MEMORY_READBACK, &w->points_seen, err));
 	RQL_TRY(rql_raster_images_new(w->device, specs, RQL_RASTER_JOIN_IMAGES, "a join's hash images", w->images, err));
 	w->report.image_bytes = rql_raster_images_bytes(specs, RQL_RASTER_JOIN_IMAGES);
-	w->report.pixel_bytes = rql_pixel_bytes(specs[RQL_RASTER_STACK].format);
+	w->report.pixel_bytes = rql_raster_pixel_bytes(specs);
 	w->report.device_peak += w->report.image_bytes;
 	return RQL_OK;
 }

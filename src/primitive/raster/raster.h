@@ -13,16 +13,20 @@
 /* A pixel of a stack: a key and a row's position plus 1 (0: nothing there). */
 enum rql_raster_layout {
 	RQL_RASTER_32, /* two components of 32 bits; with 64-bit keys four (section 7) */
-	RQL_RASTER_16  /* four components of 16 bits, 32-bit keys only (section 5) */
+	/* Half the bytes, 32-bit keys only: where a pixel lies says as many bits of a key's hash as the image has places, so that
+	 * those that are left and a row share 32 bits. A partition with as many rows as the image has pixels has no stack. */
+	RQL_RASTER_16
 };
 
 struct rql_raster_side {
 	uint64_t count;         /* rows at most */
 	struct rql_span found;  /* uint64_t; may be left out: then count rows */
 	struct rql_span keys;
-	/* Texts, of both sides or of none: text i has the bytes from starts[i], uint32_t[count + 1], to starts[i + 1]. Then keys
-	 * are the texts' (rql_record_raster_hash), and rows of equal keys match where their bytes are equal. */
-	struct rql_span starts, bytes;
+	/* Texts, of both sides or of none: text i has the bytes from starts[i], uint32_t[texts + 1], to starts[i + 1]. Then keys
+	 * are the texts' (rql_record_raster_hash), and rows of equal keys match where their bytes are equal. A row has the text of
+	 * its number; or of its code, uint32_t[count], less 1, where there are codes: 0 is NULL, whose key is the null_key. */
+	struct rql_span starts, bytes, codes;
+	uint64_t texts; /* of codes: as many as there are */
 };
 
 enum { RQL_RASTER_STACK, RQL_RASTER_BUILD_COUNTS, RQL_RASTER_PROBE_COUNTS, RQL_RASTER_MATCHES, RQL_RASTER_DENSE,
@@ -56,6 +60,7 @@ struct rql_raster_join {
  * the output is then useless. */
 struct rql_raster_points {
 	uint64_t build, count, probe, statistics; /* points: vertices times instances */
+	uint64_t passes;                          /* draws that had points */
 	uint64_t layers;                          /* in use, of all cycles together, in the partition with the most */
 	uint64_t partitions;                      /* with rows on both sides */
 	uint64_t pauses;                          /* stacks that were full, so that another one followed */
@@ -69,6 +74,7 @@ static inline void rql_raster_points_add(struct rql_raster_points *sum, const st
 	sum->count += more->count;
 	sum->probe += more->probe;
 	sum->statistics += more->statistics;
+	sum->passes += more->passes;
 	sum->layers = more->layers > sum->layers ? more->layers : sum->layers;
 	sum->partitions += more->partitions;
 	sum->pauses += more->pauses;
@@ -80,8 +86,14 @@ static inline void rql_raster_points_add(struct rql_raster_points *sum, const st
 /* Sizes by the rows of the sides: images of up to 4096 x 4096 pixels and partitions that fill them by 3/8 (section 5). All
  * goes into dense images, which takes the fewest points. */
 void rql_raster_join_size(struct rql_raster_join *join);
-/* The paper's way: the same, but stacks, up to two in a row, of 8 layers, and snake joins. */
+/* The paper's way: the same, but stacks, up to two in a row, of 8 layers, and snake joins. Pixels have half the bytes where a
+ * partition's rows fit. */
 void rql_raster_join_size_paper(struct rql_raster_join *join);
+/* Why pixels of a stack of those sizes are as they are. */
+const char *rql_raster_join_pixels(const struct rql_raster_join *join);
+/* What a run of those sizes is expected to draw, where both sides have as many rows as they may, and so many values of the
+ * key, each as often as another. 0: as many as the side that is built has rows. */
+void rql_raster_join_expect(const struct rql_raster_join *join, double values, struct rql_raster_points *out);
 /* Why there is no such join on the device; NULL: there is. The images that it takes are those of the sizes. */
 const char *rql_raster_join_refusal(const struct rql_raster_join *join, const struct rql_device *device);
 /* Are the images there, of these formats, widths and layers, at least as high, and of these roles? */
@@ -99,6 +111,11 @@ rql_status rql_record_raster_join(struct rql_commands *c, const struct rql_raste
 rql_status rql_raster_images_new(struct rql_device *device, const struct rql_image_spec *specs, uint32_t count,
                                  const char *what, struct rql_image **out, struct rql_error *err) RQL_MUST_CHECK;
 uint64_t rql_raster_images_bytes(const struct rql_image_spec *specs, uint32_t count);
+/* Of a pixel that holds a row of a join: of the stack, or of the dense image where there is none. */
+static inline uint32_t rql_raster_pixel_bytes(const struct rql_image_spec specs[RQL_RASTER_JOIN_IMAGES])
+{
+	return rql_pixel_bytes(specs[specs[RQL_RASTER_STACK].width ? RQL_RASTER_STACK : RQL_RASTER_DENSE].format);
+}
 
 /* Keys of texts, 64 bits each: a hash, and 0 of NULL, which is to be the join's null_key. */
 struct rql_raster_hash {

@@ -65,6 +65,17 @@ static bool is_full(uint64_t rows, uint32_t log2_side)
 	return rows > UINT64_C(3) << (2 * log2_side) >> 3;
 }
 
+/* Rows that may be built, and pixels of the count image. */
+static uint64_t most_built(const struct rql_raster_join *join)
+{
+	return snakes(join) && join->probe.count > join->build.count ? join->probe.count : join->build.count;
+}
+/* Are the rows of a partition fewer than its image has pixels, so that 32 bits take a row and what is left of its key? */
+static bool halves(const struct rql_raster_join *join)
+{
+	return join->key_bits == 32 && most_built(join) >> join->partition_bits < UINT64_C(1) << (2 * join->log2_side);
+}
+
 void rql_raster_join_size(struct rql_raster_join *join)
 {
 	const uint64_t rows = join->build.count;
@@ -77,6 +88,7 @@ void rql_raster_join_size(struct rql_raster_join *join)
 	join->layers = 1;
 	join->cycles = 0;
 	join->snake = false;
+	join->layout = RQL_RASTER_32;
 }
 
 void rql_raster_join_size_paper(struct rql_raster_join *join)
@@ -85,12 +97,14 @@ void rql_raster_join_size_paper(struct rql_raster_join *join)
 	join->layers = LAYERS;
 	join->cycles = CYCLES;
 	join->snake = join->kind == RQL_JOIN_INNER;
+	join->layout = halves(join) ? RQL_RASTER_16 : RQL_RASTER_32;
 }
 
-/* Rows that may be built, and pixels of the count image. */
-static uint64_t most_built(const struct rql_raster_join *join)
+const char *rql_raster_join_pixels(const struct rql_raster_join *join)
 {
-	return snakes(join) && join->probe.count > join->build.count ? join->probe.count : join->build.count;
+	return join->key_bits == 64             ? "keys of 64 bits"
+	       : join->layout == RQL_RASTER_16 ? "what is left of a key and a row share 32 bits"
+	                                       : "a partition has more rows than 32 bits have room for beside a key";
 }
 static uint64_t counted(const struct rql_raster_join *join)
 {
@@ -113,7 +127,7 @@ static struct rql_image_spec image_of_rows(enum rql_format format, uint64_t rows
 static enum rql_format format_of(const struct rql_raster_join *join)
 {
 	return join->key_bits == 64               ? RQL_FORMAT_RGBA32_UINT
-	       : join->layout == RQL_RASTER_16 ? RQL_FORMAT_RGBA16_UINT
+	       : join->layout == RQL_RASTER_16 ? RQL_FORMAT_R32_UINT
 	                                       : RQL_FORMAT_RG32_UINT;
 }
 
@@ -252,8 +266,12 @@ static rql_status check_texts(const struct rql_raster_join *join, struct rql_err
 	if (join->key_bits != 64)
 		return rql_error_set(err, RQL_ERROR_INTERNAL, "hashes of texts are keys of 64 bits, not of %u", join->key_bits);
 	for (uint32_t side = 0; side < 2; side++) {
-		RQL_TRY(rql_span_check(&side_of(join, side)->starts, side_of(join, side)->count + 1, 4, "starts of texts", err));
-		RQL_TRY(rql_span_check(&side_of(join, side)->bytes, 1, 4, "bytes of texts", err));
+		const struct rql_raster_side *of = side_of(join, side);
+		const uint64_t texts = of->codes.buffer ? of->texts : of->count;
+		RQL_TRY(rql_span_check(&of->starts, texts + 1, 4, "starts of texts", err));
+		RQL_TRY(rql_span_check(&of->bytes, 1, 4, "bytes of texts", err));
+		if (of->codes.buffer)
+			RQL_TRY(rql_span_check(&of->codes, of->count, 4, "codes of texts", err));
 	}
 	return RQL_OK;
 }
@@ -395,6 +413,8 @@ static rql_status begin(struct recorder *r)
 		words.words[RQL_RASTER_AT_COUNT + side] = of->count;
 		words.words[RQL_RASTER_AT_TEXT_STARTS + side] = rql_span_address(&of->starts);
 		words.words[RQL_RASTER_AT_BYTES + side] = rql_span_address(&of->bytes);
+		words.words[RQL_RASTER_AT_CODES + side] = rql_span_address(&of->codes);
+		rql_uses_add(&r->uses, &of->codes, RQL_READ);
 		rql_uses_add(&r->uses, &of->starts, RQL_READ);
 		rql_uses_add(&r->uses, &of->bytes, RQL_READ);
 		rql_uses_add(&r->uses, &of->keys, RQL_READ);

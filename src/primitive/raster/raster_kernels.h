@@ -28,7 +28,8 @@
 #define RQL_RASTER_AT_MATCHED 18u /* of a side, uint32_t a row: it has a match */
 #define RQL_RASTER_AT_TEXT_STARTS 20u /* of a side, uint32_t a row and one more: its text's first byte */
 #define RQL_RASTER_AT_BYTES 22u       /* of a side */
-#define RQL_RASTER_JOIN_TABLE 24u
+#define RQL_RASTER_AT_CODES 24u       /* of a side, uint32_t a row: its text's number plus 1; 0: it is the row's own */
+#define RQL_RASTER_JOIN_TABLE 26u
 
 /* The state: uint32_t. Draws are four words each, workgroups of indirect dispatches three. */
 #define RQL_RASTER_SWAP 0u    /* side 1 is built in this partition */
@@ -54,12 +55,13 @@
 #define RQL_RASTER_POINTS_COUNT 1u
 #define RQL_RASTER_POINTS_PROBE 2u
 #define RQL_RASTER_POINTS_STATISTICS 3u
-#define RQL_RASTER_POINTS_LAYERS 4u
-#define RQL_RASTER_POINTS_PARTITIONS 5u
-#define RQL_RASTER_POINTS_PAUSES 6u
-#define RQL_RASTER_POINTS_FLATTENED 7u
-#define RQL_RASTER_POINTS_SWAPPED 8u
-#define RQL_RASTER_POINTS_FAILED 9u
+#define RQL_RASTER_POINTS_PASSES 4u
+#define RQL_RASTER_POINTS_LAYERS 5u
+#define RQL_RASTER_POINTS_PARTITIONS 6u
+#define RQL_RASTER_POINTS_PAUSES 7u
+#define RQL_RASTER_POINTS_FLATTENED 8u
+#define RQL_RASTER_POINTS_SWAPPED 9u
+#define RQL_RASTER_POINTS_FAILED 10u
 
 struct rql_raster_args {
 	uint64_t table;

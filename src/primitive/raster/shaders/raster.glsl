@@ -42,8 +42,10 @@ uint rql_number(uint side, uint position)
 uvec2 rql_text(uint side, uint position)
 {
 	uint64_t starts = RQL_AT(RQL_RASTER_AT_TEXT_STARTS + side);
-	uint row = rql_number(side, position), first = rql_u32s(starts).at[row];
-	return uvec2(first, rql_u32s(starts).at[row + 1u] - first);
+	uint64_t codes = RQL_AT(RQL_RASTER_AT_CODES + side);
+	uint row = rql_number(side, position), text = codes == 0ul ? row : rql_u32s(codes).at[row] - 1u;
+	uint first = rql_u32s(starts).at[text];
+	return uvec2(first, rql_u32s(starts).at[text + 1u] - first);
 }
 
 // Do two rows of equal keys match? Where keys are hashes, their texts decide.
@@ -59,32 +61,42 @@ bool rql_same(uint side, uint position, uint other_side, uint other)
 	return same;
 }
 
-// Another hash than that of the partitions, whose top bits are equal here.
+// Another hash than that of the partitions, whose top bits are equal here. Of keys of 32 bits it is one-to-one.
+uint rql_hash_of_key(uvec2 key)
+{
+	return rql_mix((key.x ^ 0x9e3779b9u) + rql_mix(key.y ^ 0x85ebca6bu) * 0x9e3779b1u);
+}
 uvec2 rql_pixel_of_key(uvec2 key)
 {
-	uint h = rql_mix((key.x ^ 0x9e3779b9u) + rql_mix(key.y ^ 0x85ebca6bu) * 0x9e3779b1u);
-	uint mask = (1u << args.log2_side) - 1u;
+	uint h = rql_hash_of_key(key), mask = (1u << args.log2_side) - 1u;
 	// The sides are up to 2^14 pixels: 28 bits.
 	return uvec2(h & mask, h >> args.log2_side & mask);
 }
 
-// A pixel's components of a key and a position; and back: key.x, key.y, position + 1 or 0.
+// What a pixel of a stack has of a key, beside its place; and of a row: its position + 1, 0: nothing. Of 16 bits: the rest of
+// the hash above the row's place in its partition.
 uvec4 rql_packed(uvec2 key, uint position)
 {
-	uint stored = position + 1u;
+	uint stored = position + 1u, bits = 2u * args.log2_side;
 	if (key_bits == 64u)
 		return uvec4(key, stored, 0u);
-	if (layout_bits == 16u)
-		return uvec4(key.x & 0xffffu, key.x >> 16u, stored & 0xffffu, stored >> 16u);
+	if (layout_bits == 16u) {
+		uint rest = rql_hash_of_key(key) >> bits;
+		return uvec4(rest << bits | (stored - RQL_STATE.at[RQL_RASTER_FIRST + rql_building()]), 0u, 0u, 0u);
+	}
 	return uvec4(key.x, stored, 0u, 0u);
 }
-uvec3 rql_unpacked(uvec4 pixel)
+bool rql_has_key(uvec4 pixel, uvec2 key)
 {
-	if (key_bits == 64u)
-		return pixel.xyz;
+	uint bits = 2u * args.log2_side;
+	return key_bits == 64u ? pixel.xy == key : layout_bits == 16u ? pixel.x >> bits == rql_hash_of_key(key) >> bits : pixel.x == key.x;
+}
+uint rql_stored(uvec4 pixel)
+{
+	uint place = pixel.x & (1u << 2u * args.log2_side) - 1u;
 	if (layout_bits == 16u)
-		return uvec3(pixel.x | pixel.y << 16u, 0u, pixel.z | pixel.w << 16u);
-	return uvec3(pixel.x, 0u, pixel.y);
+		return place == 0u ? 0u : place + RQL_STATE.at[RQL_RASTER_FIRST + rql_building()];
+	return key_bits == 64u ? pixel.z : pixel.y;
 }
 
 // A probe row's own pixel: first those of the side that is asked to probe, then, where sides may change, the others.

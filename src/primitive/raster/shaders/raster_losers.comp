@@ -15,10 +15,11 @@ void main()
 	if (i < uint64_t(RQL_STATE.at[draw])) {
 		position = args.list != 0ul ? rql_u32s(args.list).at[uint(i)] : uint(i) + RQL_STATE.at[draw + 2u];
 		uvec2 key = rql_key(side, position);
-		uvec3 winner = rql_unpacked(rql_fetch(args.stack_image, ivec2(rql_pixel_of_key(key)), args.layer));
-		lost = winner.z != position + 1u && !rql_is_null(key);
-		if (lost && rql_flag(RQL_RASTER_DROPS_EQUAL) && winner.xy == key)
-			lost = !rql_same(side, winner.z - 1u, side, position);
+		uvec4 pixel = rql_fetch(args.stack_image, ivec2(rql_pixel_of_key(key)), args.layer);
+		uint winner = rql_stored(pixel);
+		lost = winner != position + 1u && !rql_is_null(key);
+		if (lost && rql_flag(RQL_RASTER_DROPS_EQUAL) && rql_has_key(pixel, key))
+			lost = !rql_same(side, winner - 1u, side, position);
 	}
 	uvec4 losers = subgroupBallot(lost);
 	uint first = 0u;

@@ -72,7 +72,8 @@ void decide()
 	bool swap = rql_flag(RQL_RASTER_SNAKE) &&
 	            (heights[1] < heights[0] || (heights[1] == heights[0] && rows_of(1u) < rows_of(0u)));
 	uint side = swap ? 1u : 0u;
-	bool flat_all = args.cycles == 0u || (rql_flag(RQL_RASTER_STATISTICS) && heights[side] > args.layers * args.cycles);
+	bool flat_all = args.cycles == 0u || (rql_flag(RQL_RASTER_STATISTICS) && heights[side] > args.layers * args.cycles) ||
+	                (layout_bits == 16u && rows_of(side) >= 1u << 2u * args.log2_side);
 	RQL_STATE.at[RQL_RASTER_SWAP] = side;
 	RQL_STATE.at[RQL_RASTER_DIRECT] = flat_all ? 1u : 0u;
 	begin_stack(flat_all ? 0u : rows_of(side), first_of(side));
@@ -80,12 +81,15 @@ void decide()
 	if (rql_flag(RQL_RASTER_STATISTICS))
 		RQL_POINTS.at[RQL_RASTER_POINTS_STATISTICS] +=
 			uint64_t(rows_of(0u)) + (rql_flag(RQL_RASTER_SNAKE) ? uint64_t(rows_of(1u)) : 0ul);
+	if (rql_flag(RQL_RASTER_STATISTICS) && rows_of(0u) != 0u)
+		RQL_POINTS.at[RQL_RASTER_POINTS_PASSES] += rql_flag(RQL_RASTER_SNAKE) ? 2ul : 1ul;
 }
 
 void count_probes(uint64_t points)
 {
 	RQL_POINTS.at[RQL_RASTER_POINTS_COUNT] += points;
 	RQL_POINTS.at[RQL_RASTER_POINTS_PROBE] += rql_flag(RQL_RASTER_PAIRS) ? points : 0ul;
+	RQL_POINTS.at[RQL_RASTER_POINTS_PASSES] += points == 0ul ? 0ul : rql_flag(RQL_RASTER_PAIRS) ? 2ul : 1ul;
 }
 
 // The stack stands: the probe rows are drawn in each layer in use. What is left goes on when they have been (3.3.2).
@@ -103,6 +107,7 @@ void probe()
 	begin_stack(left, 0u);
 	RQL_STATE.at[RQL_RASTER_SEEN] = RQL_STATE.at[RQL_RASTER_RUNS];
 	RQL_STATE.at[RQL_RASTER_RUNS] += used != 0u ? 1u : 0u;
+	RQL_POINTS.at[RQL_RASTER_POINTS_PASSES] += uint64_t(used);
 	count_probes(uint64_t(rows) * used);
 	RQL_POINTS.at[RQL_RASTER_POINTS_LAYERS] =
 		max(RQL_POINTS.at[RQL_RASTER_POINTS_LAYERS], uint64_t(args.layer * args.layers + used) * (used != 0u ? 1ul : 0ul));
@@ -122,6 +127,7 @@ void flatten()
 	RQL_STATE.at[RQL_RASTER_CURSOR] = 0u;
 	RQL_STATE.at[RQL_RASTER_SEEN] = RQL_STATE.at[RQL_RASTER_RUNS];
 	RQL_POINTS.at[RQL_RASTER_POINTS_BUILD] += 2ul * uint64_t(left);
+	RQL_POINTS.at[RQL_RASTER_POINTS_PASSES] += left != 0u ? 2ul : 0ul;
 	count_probes(uint64_t(rows));
 	RQL_POINTS.at[RQL_RASTER_POINTS_FLATTENED] += left != 0u ? 1ul : 0ul;
 }

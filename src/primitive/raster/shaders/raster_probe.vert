@@ -10,11 +10,12 @@ void main()
 {
 	uint position = uint(gl_VertexIndex), side = rql_probing();
 	uvec2 key = rql_key(side, position);
-	uvec3 found = rql_unpacked(rql_fetch(args.stack_image, ivec2(rql_pixel_of_key(key)), uint(gl_InstanceIndex)));
-	bool equal = found.z != 0u && found.xy == key && !rql_is_null(key);
+	uvec4 pixel = rql_fetch(args.stack_image, ivec2(rql_pixel_of_key(key)), uint(gl_InstanceIndex));
+	uint found = rql_stored(pixel);
+	bool equal = found != 0u && rql_has_key(pixel, key) && !rql_is_null(key);
 	if (equal)
-		equal = rql_same(rql_building(), found.z - 1u, side, position);
+		equal = rql_same(rql_building(), found - 1u, side, position);
 	gl_Position = equal ? rql_pixel(rql_pixel_of_probe(side, position), uvec2(args.width, args.height)) : rql_nowhere;
 	gl_PointSize = 1.0;
-	pair = uvec2(found.z - 1u, position);
+	pair = uvec2(found - 1u, position);
 }
