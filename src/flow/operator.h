@@ -46,6 +46,7 @@ struct rql_pairs_offer {
 	struct rql_device *device; /* the first of... */
 	struct rql_sharers on;
 	struct rql_cost cost;
+	struct rql_drawn drawn; /* what it is expected to draw */
 	struct rql_pairs_offer *next; /* of the plan's */
 };
 /* No device of the offer's is lost, or has been left after an error. */

@@ -88,6 +88,8 @@ struct rql_method {
 	void (*price)(const struct rql_prepared *prepared, const struct rql_device *device, struct rql_cost *out);
 	/* What `price` says of such a join alone, without its sides. NULL: not of READS_PAIR. */
 	double (*pair_ns)(const struct rql_profile *profile, const struct rql_pair_size *size);
+	/* Unit raster: what a run is expected to draw, without its inputs. Adds. NULL: nothing. */
+	void (*draws)(const struct rql_prepared *prepared, struct rql_drawn *out);
 	/* GPUs: shows every compute kernel that a run records, generated or not, and so may have to wait for until the
 	 * driver has compiled it. The words live until `see` returns. NULL: it has none. */
 	rql_status (*kernels)(const struct rql_prepared *prepared, rql_see_kernel *see, void *state, struct rql_error *err);

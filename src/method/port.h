@@ -101,6 +101,7 @@ static inline uint64_t rql_columns_field(const struct rql_columns_port *port, ui
 /* What the raster unit did, of all stages of a run. */
 struct rql_drawn {
 	uint64_t points;     /* vertices times instances */
+	uint64_t passes;     /* of a join: draws that had points */
 	uint64_t layers;     /* the highest stack */
 	uint64_t partitions; /* that had rows to be drawn */
 	uint64_t pauses;     /* stacks that were full, so that another one followed */
@@ -109,10 +110,21 @@ struct rql_drawn {
 	uint64_t rounds;     /* of a group-by */
 	uint64_t bytes;      /* moved by points and by clearing */
 	uint64_t image_bytes;
+	/* Of a join's images, the largest ones: the side of a hash image in pixels, layers of a stack (0: a dense image takes all
+	 * rows), bytes of a pixel that holds a row, and why. */
+	uint32_t image_side, stack_layers, pixel_bytes;
+	const char *pixels; /* NULL: nothing was to be chosen */
 };
 static inline void rql_drawn_add(struct rql_drawn *sum, const struct rql_drawn *more)
 {
+	if (more->image_side > sum->image_side || !sum->image_side) {
+		sum->image_side = more->image_side;
+		sum->stack_layers = more->stack_layers;
+		sum->pixel_bytes = more->pixel_bytes;
+		sum->pixels = more->pixels;
+	}
 	sum->points += more->points;
+	sum->passes += more->passes;
 	sum->layers = more->layers > sum->layers ? more->layers : sum->layers;
 	sum->partitions += more->partitions;
 	sum->pauses += more->pauses;

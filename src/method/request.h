@@ -438,6 +438,11 @@ struct rql_pair {
 	} conditions[RQL_PAIR_CONDITIONS];
 	struct rql_columns_source probe, build;
 	uint32_t probe_key, build_key;
+	double values; /* of the key, on the side that has more, as far as is known; 0: it is not */
+	/* The keys are texts of two dictionaries: rows match where their bytes are equal. These are the texts' bytes, of either
+	 * side UINT32_MAX at most. */
+	bool texts;
+	uint64_t probe_bytes, build_bytes;
 	uint32_t column_count;
 	const struct rql_pair_column { /* in the order of the form that it gives */
 		bool of_build;

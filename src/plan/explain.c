@@ -169,24 +169,53 @@ static void put_passes(struct rql_strbuf *out, const struct rql_run_profile *pro
 	}
 }
 
-/* The raster unit: points drawn, what they were drawn into, and what that moved. */
-static void put_drawn(struct rql_strbuf *out, const struct rql_drawn *drawn)
+static void put_some(struct rql_strbuf *out, const char *before, uint64_t n, const char *what)
 {
-	if (!drawn->points)
-		return;
-	rql_strbuf_printf(out, "  drawn: %llu points, %llu partition%s, %llu layer%s", (unsigned long long)drawn->points,
-	                  (unsigned long long)drawn->partitions, drawn->partitions == 1 ? "" : "s",
-	                  (unsigned long long)drawn->layers, drawn->layers == 1 ? "" : "s");
+	rql_strbuf_printf(out, "%s%llu %s%s", before, (unsigned long long)n, what, n == 1 ? "" : "s");
+}
+
+/* Points, what they are drawn into, and what that moves: as it was, or is expected to be. */
+static void put_points(struct rql_strbuf *out, const struct rql_drawn *drawn)
+{
+	put_some(out, "", drawn->points, "point");
+	if (drawn->passes)
+		rql_strbuf_printf(out, " in %llu pass%s", (unsigned long long)drawn->passes, drawn->passes == 1 ? "" : "es");
+	put_some(out, ", ", drawn->partitions, "partition");
+	put_some(out, ", ", drawn->layers, "layer");
 	if (drawn->rounds)
-		rql_strbuf_printf(out, ", %llu round%s", (unsigned long long)drawn->rounds, drawn->rounds == 1 ? "" : "s");
+		put_some(out, ", ", drawn->rounds, "round");
 	if (drawn->pauses)
-		rql_strbuf_printf(out, ", %llu full stacks", (unsigned long long)drawn->pauses);
+		put_some(out, ", ", drawn->pauses, "full stack");
 	if (drawn->flattened)
 		rql_strbuf_printf(out, ", %llu flattened", (unsigned long long)drawn->flattened);
 	if (drawn->swapped)
 		rql_strbuf_printf(out, ", %llu built on the other side", (unsigned long long)drawn->swapped);
+	if (drawn->image_side) {
+		if (drawn->stack_layers)
+			rql_strbuf_printf(out, "; stacks of %u layers of", drawn->stack_layers);
+		else
+			rql_strbuf_put(out, "; dense images of");
+		rql_strbuf_printf(out, " %u x %u pixels of %u bytes", drawn->image_side, drawn->image_side, drawn->pixel_bytes);
+		rql_strbuf_printf(out, "%s%s%s", drawn->pixels ? " (" : "", drawn->pixels ? drawn->pixels : "", drawn->pixels ? ")" : "");
+	}
 	rql_strbuf_printf(out, "; %llu bytes moved, %llu bytes of images\n", (unsigned long long)drawn->bytes,
 	                  (unsigned long long)drawn->image_bytes);
+}
+
+static void put_drawn(struct rql_strbuf *out, const struct rql_drawn *drawn)
+{
+	if (!drawn->points)
+		return;
+	rql_strbuf_put(out, "  drawn: ");
+	put_points(out, drawn);
+}
+
+void rql_put_drawing(struct rql_strbuf *out, const struct rql_drawn *drawn, unsigned depth)
+{
+	if (!drawn->points && !drawn->image_side)
+		return;
+	rql_strbuf_printf(out, "%*sestimated: ", (int)(2 * depth), "");
+	put_points(out, drawn);
 }
 
 /* On a GPU: its own clock, each pass, and what was expected of it. */
@@ -390,6 +419,7 @@ static void put_pairs(struct rql_strbuf *out, const struct rql_pairs_offer *offe
 			rql_put_left_device(out, &m->left, offer->on.device[i]);
 	}
 	rql_strbuf_putc(out, '\n');
+	rql_put_drawing(out, &offer->drawn, depth + 1);
 }
 
 /* An operator a line, its inputs indented below it. */

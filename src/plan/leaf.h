@@ -177,6 +177,7 @@ enum {
 	RQL_REASON_NO_METHOD = 5,
 	RQL_REASON_BEYOND = 6, /* no structure would do: the query itself is the cause (beyond.h) */
 	RQL_REASON_UNIT = 7, /* the unit that rayql_unit asks for does not do it */
+	RQL_REASON_NO_ROOM = 8, /* that unit would, but for the limit of its device's memory */
 	RQL_REASON_NOT_FRESH = 8
 };
 /* Of what beyond.h says. Rows below others may be read in another way, say as a dimension of a scan: then it only tells

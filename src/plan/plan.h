@@ -14,6 +14,9 @@ bool rql_unit_available(const struct rql_devices *devices, const struct rql_sett
                         struct rql_strbuf *why);
 /* "NVIDIA H200, vulkan:0" */
 void rql_put_device(struct rql_strbuf *out, const struct rql_device *device);
+/* "    estimated: 7200 points in 6 passes, ..." and a newline, indented so far; nothing where nothing is to be drawn. */
+struct rql_drawn;
+void rql_put_drawing(struct rql_strbuf *out, const struct rql_drawn *drawn, unsigned depth);
 /* "; without vulkan:1, which failed: REASON", where a run has left the device out. */
 void rql_put_left_device(struct rql_strbuf *out, const struct rql_left_devices *left, const struct rql_device *device);
 /* Is the method for WITH (layout = ...) of this value? layout NULL: for views without one. */

@@ -1,6 +1,6 @@
 /* Joins and group-bys of the unit raster through SQL: what is drawn is chosen where rayql_unit says so, EXPLAIN names it,
  * every answer is DuckDB's; what cannot be drawn is refused with the reason. Random tables: skewed keys, duplicates on both
- * sides, NULLs, keys of 64 bits, texts of two dictionaries, several keys, an empty side. */
+ * sides, NULLs, keys of 64 bits, texts of two dictionaries by codes and by hash, several keys, an empty side. */
 #include "check.h"
 #include "device.h"
 
@@ -83,8 +83,9 @@ static void joins(void **state)
 	      RAYQL_ERROR_UNSUPPORTED, "a scalar subquery gives more than one row");
 	/* 40,000 pairs of one key */
 	char *text = rows_of(s.con, "EXPLAIN ANALYZE SELECT count(*) FROM b x JOIN b y ON x.k = y.k", NULL);
+	holds(text, "    estimated: ");
 	holds(text, "drawn: ");
-	holds(text, ", 1 flattened");
+	holds(text, ", 1 flattened; dense images of ");
 	holds(text, " bytes of images");
 	free(text);
 	/* the paper's way: a stack of layers, built on the side that takes fewer */
@@ -93,13 +94,86 @@ static void joins(void **state)
 		same_drawn(s.con, queries[i], ", by raster on the device");
 	text = rows_of(s.con, "EXPLAIN ANALYZE SELECT count(*), sum(w) FROM a JOIN b ON a.far = b.far", NULL);
 	assert_null(strstr(text, " 0 layers"));
+	holds(text, "pixels of 16 bytes (keys of 64 bits)");
 	free(text);
+	same_drawn(s.con, "SELECT count(*), sum(v), sum(w) FROM a LEFT JOIN b ON a.k = b.k",
+	           "stacks of 8 layers of 64 x 64 pixels of 4 bytes (what is left of a key and a row share 32 bits)");
+	same_drawn(s.con, "SELECT count(*), sum(v), sum(x.w) FROM a JOIN (SELECT * FROM b WHERE w < 140) x ON a.k = x.k",
+	           "pixels of 8 bytes (a partition has more rows than 32 bits have room for beside a key)");
 	run(s.con, "SET rayql_layout = 'auto'");
 	/* further conditions are the CPU's: it reads the rows, and tests the pairs that are drawn */
 	same_drawn(s.con, "SELECT count(*), sum(w) FROM a LEFT JOIN b ON a.k = b.k AND a.k2 <> b.k2", "pairs by join on raster");
 	run(s.con, "SET rayql_device = auto"); /* software is not taken unasked; without any GPU there is none either */
 	if (!has_real_gpu(s.con))
 		fails(s.con, "SELECT count(*), sum(w) FROM a JOIN b ON a.k = b.k", RAYQL_ERROR_UNSUPPORTED, "driver in software");
+	close_session(&s);
+}
+
+/* Texts that come a few times each: no code of one dictionary is looked for in the other one. */
+static void texts(void **state)
+{
+	static const char *const queries[] = {
+		"SELECT count(*), count(v), count(w), sum(v), sum(w) FROM p JOIN q ON p.s = q.s",
+		"SELECT count(*), count(v), count(w), sum(v), sum(w) FROM p FULL JOIN q ON p.s = q.s",
+		"SELECT count(*), count(v), count(w), sum(v), sum(w) FROM q LEFT JOIN p ON q.s = p.s",
+		"SELECT count(*), sum(v) FROM p SEMI JOIN q ON p.s = q.s",
+		"SELECT count(*), sum(v) FROM p ANTI JOIN q ON p.s = q.s",
+		"SELECT count(*), count(v), count(w), sum(v), sum(w) FROM p JOIN q ON p.b = q.b",
+		/* of the other side there is no text */
+		"SELECT count(*), count(v), count(w), sum(v), sum(w) FROM p LEFT JOIN none ON p.s = none.s",
+		"SELECT count(*), count(v), count(w), sum(v), sum(w) FROM p JOIN none ON p.s = none.s",
+		"SELECT count(*), sum(v) FROM p ANTI JOIN (SELECT * FROM none WHERE w > 5) x ON p.s = x.s",
+		/* a text that goes on, and a join by codes of one dictionary above */
+		"SELECT q.s, v, w FROM p JOIN q ON p.s = q.s SEMI JOIN p x ON p.s = x.s WHERE v % 8 = 3 ORDER BY ALL",
+	};
+	static const char by_hash[] = ", texts of two dictionaries by hash, compared by bytes";
+	struct session s;
+	(void)state;
+	if (!has_unit("raster"))
+		skip();
+	s = raster_session();
+	/* lengths from 0 to 60; a long beginning that many have; a fifth of q's texts is p's */
+	run(s.con, "CREATE TABLE p AS SELECT i::BIGINT v, CASE WHEN i % 40 = 1 THEN '' ELSE repeat('ab', (i % 23)::INTEGER) || (hash(i // 2) "
+	           "% 5000) END s, ('\\x00' || (hash(i * 3) % 90))::BLOB b FROM range(1500) r(i)");
+	run(s.con, "CREATE TABLE q AS SELECT i::BIGINT w, CASE WHEN i % 5 = 0 THEN (SELECT any_value(s) FROM p WHERE v = i) WHEN i % 31 = 2 THEN "
+	           "'' ELSE repeat('ab', (i % 29)::INTEGER) || (hash(i * 7) % 5000) END s, ('\\x00' || (hash(i * 5) % 110))::BLOB b "
+	           "FROM range(700) r(i)");
+	run(s.con, "UPDATE p SET s = NULL WHERE v % 17 = 3; UPDATE q SET s = NULL WHERE w % 13 = 3; CREATE TABLE none AS SELECT w, "
+	           "NULL::VARCHAR s FROM q LIMIT 9; CREATE INDEX cp ON p USING columns (*); CREATE INDEX cq ON q USING columns (*); "
+	           "CREATE INDEX cn ON none USING columns (*)");
+	for (size_t i = 0; i < sizeof queries / sizeof *queries; i++)
+		same_drawn(s.con, queries[i], i == 5 ? ", by raster on the device" : by_hash);
+	/* few texts are codes; the paper draws them all by hash, in stacks */
+	static const char few[] = "SELECT count(*), count(v), count(w), sum(v), sum(w) FROM a JOIN b ON a.s = b.s";
+	char *text = rows_of(s.con, "EXPLAIN SELECT count(*), sum(v), sum(w) FROM a JOIN b ON a.s = b.s", NULL);
+	assert_null(strstr(text, by_hash));
+	free(text);
+	run(s.con, "SET rayql_layout = 'paper'");
+	same_drawn(s.con, few, by_hash);
+	same_drawn(s.con, queries[4], by_hash);
+	close_session(&s);
+}
+
+/* What the limit of memory forbids is told with what it needs and what there is. */
+static void no_room(void **state)
+{
+	static const char sql[] = "SELECT count(*), sum(v), sum(w) FROM a JOIN b ON a.k = b.k";
+	rayql_query_info info = {.size = sizeof info};
+	struct session s;
+	(void)state;
+	if (!has_unit("raster"))
+		skip();
+	s = raster_session();
+	run(s.con, "SET rayql_fallback = on; SET rayql_device_memory_limit = '10KB'");
+	free(rows_of(s.con, sql, NULL));
+	assert_int_equal(rayql_last_query(s.con, &info), RAYQL_OK);
+	holds(info.method, "host");
+	holds(info.reason, "joined as columns on vulkan:0: it needs ");
+	holds(info.reason, " of the device's memory and rayql_device_memory_limit leaves ");
+	/* rows in the host's memory: a partition of them has no room, either */
+	free(rows_of(s.con, "SELECT count(*), sum(v) FROM (SELECT * FROM a ORDER BY v LIMIT 2000) x JOIN b ON x.k = b.k", NULL));
+	assert_int_equal(rayql_last_query(s.con, &info), RAYQL_OK);
+	holds(info.reason, "rayql_device_memory_limit leaves");
 	close_session(&s);
 }
 
@@ -212,7 +286,7 @@ static void many(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(joins), cmocka_unit_test(groups), cmocka_unit_test(keys),
-	                                   cmocka_unit_test(many)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(joins), cmocka_unit_test(texts), cmocka_unit_test(no_room),
+	                                   cmocka_unit_test(groups), cmocka_unit_test(keys), cmocka_unit_test(many)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,7 +12,8 @@ struct rql_join_unit {
 	double (*pair_bytes)(const struct rql_pair_size *size); /* moved by the join */
 	double (*pair_ns)(const struct rql_profile *profile, const struct rql_pair_size *size);
 	/* What a context keeps for the join, `temp` among it; *own is closed also after an error. */
-	rql_status (*open)(struct rql_device *device, struct rql_join *join, void **own, struct rql_error *err);
+	rql_status (*open)(struct rql_device *device, const struct rql_pair *pair, struct rql_join *join, void **own,
+	                   struct rql_error *err);
 	void (*close)(void *own); /* NULL: nothing */
 	rql_status (*record)(struct rql_commands *c, const struct rql_join *join, void *own, struct rql_error *err);
 	/* Of the device's memory, beside the output. */
@@ -20,6 +21,8 @@ struct rql_join_unit {
 	/* A run is done: why its output is not to be used, on no run of the request; NULL: it is. May be left out. */
 	const char *(*check)(const void *own);
 	void (*tell)(const void *own, struct rql_drawn *drawn); /* may be left out */
+	/* What a run is expected to draw; may be left out. */
+	void (*expect)(const struct rql_pair *pair, struct rql_drawn *drawn);
 };
 
 extern const struct rql_method rql_method_join_compute;
@@ -28,8 +31,11 @@ extern const struct rql_method rql_method_join_raster;
 /* join_raster.c: adds what was drawn: what each kind of point reads and writes of keys, pixels and lists, and the images
  * cleared. */
 struct rql_raster_points;
+struct rql_raster_join;
 void rql_join_drawn(const struct rql_raster_points *points, uint32_t key_bits, uint64_t pixel_bytes, uint64_t image_bytes,
                     struct rql_drawn *drawn);
+/* Adds what so many joins of such sizes are expected to draw, and of so many values of the key each. */
+void rql_join_expected(const struct rql_raster_join *sizes, double values, uint64_t joins, struct rql_drawn *drawn);
 
 enum rql_join_kind rql_join_kind_of(const struct rql_pair *pair);
 
@@ -42,5 +48,6 @@ void rql_join_price(const struct rql_prepared *p, const struct rql_device *devic
 rql_status rql_join_kernels(const struct rql_prepared *p, rql_see_kernel *see, void *state, struct rql_error *err);
 void rql_join_free(struct rql_prepared *p);
 uint64_t rql_join_bytes(const struct rql_prepared *p);
+void rql_join_draws(const struct rql_prepared *p, struct rql_drawn *out);
 
 #endif

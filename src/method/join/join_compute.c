@@ -161,7 +161,7 @@ static rql_status open_on(struct rql_stage *stage, struct rql_device *device, co
 	RQL_TRY(rql_stage_buffer_new(device, COUNT_BYTES, RQL_MEMORY_READBACK, "the number of rows of a join", &x->seen,
 	                             err));
 	x->join = lay_join(p, &inputs[0], &inputs[1], x);
-	return p->unit->open(device, &x->join, &x->own, err);
+	return p->unit->open(device, &p->pair, &x->join, &x->own, err);
 }
 
 static void close_context(struct rql_stage *stage, struct rql_stage_context *base)
@@ -262,6 +262,13 @@ static bool same_fields(const struct rql_store_column *a, const struct rql_store
 	       : a->kind == RQL_STORE_CODED && a->dimension->values.data == b->dimension->values.data;
 }
 
+/* Both keys are codes of texts. */
+static bool are_texts(const struct rql_store_column *a, const struct rql_store_column *b)
+{
+	return a->kind == RQL_STORE_CODED && b->kind == RQL_STORE_CODED && rql_type_equal(a->type, b->type) &&
+	       (a->type.id == RQL_TYPE_VARCHAR || a->type.id == RQL_TYPE_BLOB);
+}
+
 /* Columns of a side that go with its keys: those that are handed on, and those of conditions at most. */
 static uint32_t carried(const struct rql_pair *pair, bool of_build)
 {
@@ -305,7 +312,8 @@ static const char *refusal(const struct rql_request *request)
 	if (!request->gives || request->gives->column_count != pair->column_count)
 		return "no form says what a join gives";
 	if (!key_bits(&pair->probe, pair->probe_key) || !key_bits(&pair->build, pair->build_key) ||
-	    !same_fields(&pair->probe.form->columns[pair->probe_key], &pair->build.form->columns[pair->build_key]))
+	    !(pair->texts ? are_texts : same_fields)(&pair->probe.form->columns[pair->probe_key],
+	                                             &pair->build.form->columns[pair->build_key]))
 		return "the keys of a join are not of one form";
 	if (pair->probe.form->rows > SIDE_ROWS || pair->build.form->rows > SIDE_ROWS)
 		return "a side of a join may have 2^32 rows or more";
@@ -323,6 +331,8 @@ enum rql_offer rql_join_offer(const struct rql_request *request, const struct rq
 	const char *why = rql_device_lacks(device, unit->unit);
 	if (!why)
 		why = refusal(request);
+	if (!why && request->pair->texts && unit->unit != RQL_UNIT_RASTER)
+		why = "texts of two dictionaries are joined where they are drawn";
 	if (!why && unit->refusal)
 		why = unit->refusal(request, device);
 	return rql_offer_unless(why, reason);
@@ -404,6 +414,12 @@ void rql_join_free(struct rql_prepared *p)
 	free(p);
 }
 
+void rql_join_draws(const struct rql_prepared *p, struct rql_drawn *out)
+{
+	if (p->unit->expect)
+		p->unit->expect(&p->pair, out);
+}
+
 uint64_t rql_join_bytes(const struct rql_prepared *p)
 {
 	return sizeof(*p) + p->pair.column_count * sizeof(*p->columns) +
@@ -412,9 +428,11 @@ uint64_t rql_join_bytes(const struct rql_prepared *p)
 
 /* ---- the unit compute: the partitioned hash join of primitive/relation/relation.h ---- */
 
-static rql_status open_join(struct rql_device *device, struct rql_join *join, void **own, struct rql_error *err)
+static rql_status open_join(struct rql_device *device, const struct rql_pair *pair, struct rql_join *join, void **own,
+                            struct rql_error *err)
 {
 	struct rql_buffer *temp = NULL;
+	(void)pair;
 	rql_status status = rql_stage_buffer_new(device, rql_join_temp_bytes(join), RQL_MEMORY_DEVICE,
 	                                         "the partitions of a join", &temp, err);
 	*own = temp;

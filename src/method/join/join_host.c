@@ -367,8 +367,11 @@ static rql_status prepare_on(const struct rql_request *request, bool drawn, stru
 {
 	const struct rql_host_join join = expected_join(request->sides, request->sides->key_bits, drawn);
 	const uint64_t partitions = rql_host_join_partitions(&join);
+	char need[32], have[32];
 	if (!partitions)
-		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "rayql_device_memory_limit leaves too little for a partition of a join");
+		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "a partition of a join needs %s of the device's memory, and "
+		                     "rayql_device_memory_limit leaves %s", rql_format_bytes(need, rql_host_join_least(&join)),
+		                     rql_format_bytes(have, request->sides->device_bytes));
 	struct rql_prepared *p = malloc(sizeof(*p));
 	if (!p)
 		return rql_error_memory(err, sizeof(*p), "a query's join");
@@ -457,6 +460,17 @@ static void report(const struct rql_host_report *r, uint32_t key_bits, struct rq
 	                                .device_peak = r->device_peak,
 	                                .host_peak = r->host_peak,
 	                                .left = r->left};
+}
+
+/* Partitions of about one size, each drawn as it comes. */
+static void draws(const struct rql_prepared *p, struct rql_drawn *out)
+{
+	struct rql_raster_join sizes = {.kind = p->of.hits ? RQL_JOIN_SEMI : RQL_JOIN_INNER,
+	                                .key_bits = p->of.key_bits,
+	                                .build = {.count = (uint64_t)(p->of.rows[0] / (double)p->partitions) + 1},
+	                                .probe = {.count = (uint64_t)(p->of.rows[1] / (double)p->partitions) + 1}};
+	rql_raster_join_size(&sizes);
+	rql_join_expected(&sizes, 0, p->partitions, out);
 }
 
 static rql_status run_join(const struct rql_host_join *join, struct rql_budget *budget, struct rql_host_report *done,
@@ -551,6 +565,7 @@ const struct rql_method rql_method_join_host_raster = {
 	.offer = offer_drawn,
 	.prepare = prepare_drawn,
 	.price = price,
+	.draws = draws,
 	.kernels = kernels,
 	.run = run,
 	.free = free_prepared,

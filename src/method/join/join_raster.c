@@ -4,6 +4,7 @@
 
 #include "method/drawing.h"
 #include "method/join/join.h"
+#include "method/join/join_texts.h"
 #include "primitive/raster/raster.h"
 
 /* A vertex with its fragment: an H200, two of whose processors rasterise, draws 0.5 G points a second (bench/results). */
@@ -25,13 +26,19 @@
 struct drawing {
 	struct rql_raster_relation relation;
 	struct rql_drawing of;
+	struct rql_join_texts *texts; /* NULL: keys are no texts of two dictionaries */
 };
+
+static uint32_t key_bits_of(const struct rql_pair *pair)
+{
+	return pair->texts ? 64 : rql_form_bits(&pair->probe.form->columns[pair->probe_key]);
+}
 
 /* Sizes follow from the rows that are expected. */
 static struct rql_raster_join sizes_of(const struct rql_pair *pair, bool paper)
 {
 	struct rql_raster_join sizes = {.kind = rql_join_kind_of(pair),
-	                                .key_bits = rql_form_bits(&pair->probe.form->columns[pair->probe_key]),
+	                                .key_bits = key_bits_of(pair),
 	                                .build = {.count = (uint64_t)pair->build.rows},
 	                                .probe = {.count = (uint64_t)pair->probe.rows}};
 	if (paper)
@@ -58,7 +65,8 @@ static const char *refusal(const struct rql_request *request, const struct rql_d
 	return rql_raster_join_refusal(&sizes, device);
 }
 
-static rql_status open_any(struct rql_device *device, struct rql_join *join, bool paper, void **own, struct rql_error *err)
+static rql_status open_any(struct rql_device *device, const struct rql_pair *pair, struct rql_join *join, bool paper,
+                           void **own, struct rql_error *err)
 {
 	struct rql_image_spec specs[RQL_RASTER_JOIN_IMAGES];
 	struct drawing *d = calloc(1, sizeof(*d));
@@ -66,6 +74,8 @@ static rql_status open_any(struct rql_device *device, struct rql_join *join, boo
 		return rql_error_memory(err, sizeof(*d), "a query's join");
 	*own = d;
 	rql_raster_relation_lay(&d->relation, join);
+	if (pair->texts)
+		RQL_TRY(rql_join_texts_open(device, pair, &d->relation.pairs, &d->texts, err));
 	if (paper)
 		rql_raster_join_size_paper(&d->relation.pairs);
 	const char *why = rql_raster_join_refusal(&d->relation.pairs, device);
@@ -80,14 +90,16 @@ static rql_status open_any(struct rql_device *device, struct rql_join *join, boo
 	                             err);
 }
 
-static rql_status open_join(struct rql_device *device, struct rql_join *join, void **own, struct rql_error *err)
+static rql_status open_join(struct rql_device *device, const struct rql_pair *pair, struct rql_join *join, void **own,
+                            struct rql_error *err)
 {
-	return open_any(device, join, false, own, err);
+	return open_any(device, pair, join, false, own, err);
 }
 
-static rql_status open_paper(struct rql_device *device, struct rql_join *join, void **own, struct rql_error *err)
+static rql_status open_paper(struct rql_device *device, const struct rql_pair *pair, struct rql_join *join, void **own,
+                             struct rql_error *err)
 {
-	return open_any(device, join, true, own, err);
+	return open_any(device, pair, join, true, own, err);
 }
 
 static void close_join(void *own)
@@ -96,6 +108,7 @@ static void close_join(void *own)
 	if (!d)
 		return;
 	rql_drawing_close(&d->of);
+	rql_join_texts_close(d->texts);
 	rql_raster_images_free(d->relation.pairs.images, RQL_RASTER_JOIN_IMAGES);
 	free(d);
 }
@@ -104,6 +117,8 @@ static rql_status record(struct rql_commands *c, const struct rql_join *join, vo
 {
 	struct drawing *d = own;
 	(void)join;
+	if (d->texts)
+		RQL_TRY(rql_join_texts_record(c, d->texts, &d->relation.pairs, err));
 	RQL_TRY(rql_record_raster_relation(c, &d->relation, err));
 	rql_drawing_record_seen(&d->of, c);
 	return RQL_OK;
@@ -120,6 +135,7 @@ void rql_join_drawn(const struct rql_raster_points *p, uint32_t key_bits, uint64
 {
 	const uint64_t key = key_bits / 8;
 	drawn->points += p->statistics + p->build + p->count + p->probe;
+	drawn->passes += p->passes;
 	drawn->layers = p->layers > drawn->layers ? p->layers : drawn->layers;
 	drawn->partitions += p->partitions;
 	drawn->pauses += p->pauses;
@@ -130,14 +146,51 @@ void rql_join_drawn(const struct rql_raster_points *p, uint32_t key_bits, uint64
 	                p->probe * (key + pixel + 8) + images * p->partitions;
 }
 
+/* What points of joins of such sizes are drawn into. */
+static void drawn_into(const struct rql_raster_join *j, const struct rql_raster_points *points, struct rql_drawn *drawn)
+{
+	struct rql_image_spec specs[RQL_RASTER_JOIN_IMAGES];
+	struct rql_drawn here = {.image_side = 1u << j->log2_side};
+	rql_raster_join_images(j, specs);
+	here.pixel_bytes = rql_raster_pixel_bytes(specs);
+	here.stack_layers = j->cycles ? j->layers : 0;
+	here.pixels = j->cycles ? rql_raster_join_pixels(j) : NULL;
+	rql_join_drawn(points, j->key_bits, here.pixel_bytes, rql_raster_images_bytes(specs, RQL_RASTER_JOIN_IMAGES), &here);
+	rql_drawn_add(drawn, &here);
+}
+
+void rql_join_expected(const struct rql_raster_join *sizes, double values, uint64_t joins, struct rql_drawn *drawn)
+{
+	struct rql_raster_points one, all = {.build = 0};
+	rql_raster_join_expect(sizes, values, &one);
+	for (uint64_t i = 0; i < joins; i++)
+		rql_raster_points_add(&all, &one);
+	drawn_into(sizes, &all, drawn);
+}
+
 static void tell(const void *own, struct rql_drawn *drawn)
 {
 	const struct drawing *d = own;
-	const struct rql_raster_join *j = &d->relation.pairs;
-	struct rql_image_spec specs[RQL_RASTER_JOIN_IMAGES];
-	rql_raster_join_images(j, specs);
-	rql_join_drawn(d->of.seen->map, j->key_bits, rql_pixel_bytes(specs[RQL_RASTER_STACK].format),
-	               rql_raster_images_bytes(specs, RQL_RASTER_JOIN_IMAGES), drawn);
+	drawn_into(&d->relation.pairs, d->of.seen->map, drawn);
+	if (d->texts)
+		drawn->bytes += rql_join_texts_moved(d->texts);
+}
+
+static void expect_any(const struct rql_pair *pair, bool paper, struct rql_drawn *drawn)
+{
+	const struct rql_raster_join sizes = sizes_of(pair, paper);
+	rql_join_expected(&sizes, pair->values, 1, drawn);
+	drawn->bytes += pair->texts ? rql_join_texts_bytes(pair) : 0;
+}
+
+static void expect(const struct rql_pair *pair, struct rql_drawn *drawn)
+{
+	expect_any(pair, false, drawn);
+}
+
+static void expect_paper(const struct rql_pair *pair, struct rql_drawn *drawn)
+{
+	expect_any(pair, true, drawn);
 }
 
 static double points_of(const struct rql_pair_size *size)
@@ -190,6 +243,7 @@ static double memory_of(const struct rql_device *device, const struct rql_pair *
 	struct rql_image_spec specs[RQL_RASTER_JOIN_IMAGES];
 	rql_raster_join_images(&sizes, specs);
 	return 8.0 * (double)capacity + (double)rql_raster_join_temp_bytes(&sizes) +
+	       (pair->texts ? (double)rql_join_texts_bytes(pair) : 0) +
 	       (double)rql_raster_images_bytes(specs, RQL_RASTER_JOIN_IMAGES);
 }
 
@@ -212,7 +266,8 @@ static const struct rql_join_unit by_raster = {.unit = RQL_UNIT_RASTER,
                                                .record = record,
                                                .bytes = own_bytes,
                                                .check = check,
-                                               .tell = tell};
+                                               .tell = tell,
+                                               .expect = expect};
 static const struct rql_join_unit by_paper = {.unit = RQL_UNIT_RASTER,
                                               .refusal = refusal,
                                               .pair_bytes = paper_bytes,
@@ -222,7 +277,8 @@ static const struct rql_join_unit by_paper = {.unit = RQL_UNIT_RASTER,
                                               .record = record,
                                               .bytes = own_paper_bytes,
                                               .check = check,
-                                              .tell = tell};
+                                              .tell = tell,
+                                              .expect = expect_paper};
 
 static enum rql_offer offer(const struct rql_request *request, const struct rql_device *device, const char **reason)
 {
@@ -247,6 +303,7 @@ const struct rql_method rql_method_join_raster = {
 	.prepare = prepare,
 	.price = rql_join_price,
 	.pair_ns = pair_ns,
+	.draws = rql_join_draws,
 	.kernels = rql_join_kernels,
 	.stage = rql_prepared_stage,
 	.run = rql_prepared_run,

@@ -94,7 +94,10 @@ struct rql_join_step {
 	struct rql_join_test_of conditions[RQL_PAIR_CONDITIONS];
 	uint32_t outer_column, inner_column; /* the key in the owner's and the relation's form */
 	double distinct;                     /* values of the key, on the side that has more */
+	bool texts;                          /* the key is codes of two dictionaries, joined by the texts' bytes (request.h) */
+	uint64_t outer_bytes, inner_bytes;   /* ... of all texts */
 	const char *unit;                    /* that joins, for EXPLAIN; once it is bound */
+	struct rql_drawn drawn;              /* what it is expected to draw */
 };
 
 struct rql_join_graph {

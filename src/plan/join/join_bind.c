@@ -8,6 +8,8 @@
 #define PART_MOST ((rql_int128)UINT32_MAX)
 /* Pairs of rows that are found by some keys, and tested by the others, for each row of both sides. */
 #define ROWS_TESTED 64.0
+/* Texts of two dictionaries are drawn by hash where there are no more rows for each. */
+#define ROWS_A_TEXT 8.0
 
 static rql_status refuse(struct rql_join_graph *g, const char *why)
 {
@@ -128,10 +130,15 @@ static uint32_t *codes_in(struct rql_arena *arena, const struct rql_dimension *f
 {
 	uint32_t *out = RQL_NEW_ARRAY(arena, uint32_t, from->count + 1u), at = 0;
 	const uint32_t last = to->count - to->has_null;
+	const bool same = from->values.data == to->values.data;
 	for (uint32_t code = 0; out && code < from->count; code++) {
 		out[code] = to->count;
 		if (from->has_null && code + 1 == from->count)
 			break;
+		if (same) {
+			out[code] = code;
+			continue;
+		}
 		while (at < last && rql_column_compare(&to->values, at, &from->values, code) < 0)
 			at++;
 		if (at < last && rql_column_compare(&to->values, at, &from->values, code) == 0)
@@ -198,6 +205,33 @@ static bool share_column(struct key_side *outer, struct key_side *inner)
 	a->least = b->least = a->least < b->least ? a->least : b->least;
 	a->greatest = b->greatest = a->greatest > b->greatest ? a->greatest : b->greatest;
 	return true;
+}
+
+/* ---- texts of two dictionaries ---- */
+
+static uint64_t bytes_of_texts(const struct rql_dimension *d)
+{
+	const struct rql_string *strings = d->values.data;
+	uint64_t bytes = 0;
+	for (uint32_t i = 0; i < d->count - d->has_null; i++)
+		bytes += strings[i].length;
+	return bytes;
+}
+
+/* Are they joined by their bytes, where both sides are drawn (papers/004, section 7)? Else codes of one dictionary are looked
+ * for in the other one, on the CPU: that takes some 50 ns an entry once a plan. So it is the better way where rows are many
+ * times as many as texts. */
+static bool joins_texts(const struct rql_join_graph *g, const struct rql_join_step *step, const struct key_side *outer,
+                        const struct key_side *inner)
+{
+	const struct rql_settings *settings = g->p->ctx->settings;
+	const struct rql_store_column *a = &outer->column.of;
+	if (step->key_count != 1 || step->keys[0].null_safe || step->condition_count || step->mark || step->not_in ||
+	    !rql_join_wants_raster(settings) || a->kind != RQL_STORE_CODED ||
+	    (a->type.id != RQL_TYPE_VARCHAR && a->type.id != RQL_TYPE_BLOB) || same_codes(outer, inner))
+		return false;
+	const double texts = (double)a->dimension->count + inner->column.of.dimension->count;
+	return strcmp(settings->layout, "paper") == 0 || texts * ROWS_A_TEXT >= outer->r->rows + inner->r->rows;
 }
 
 /* Puts a key behind the relation's columns: an output as it is, or one of several parts. */
@@ -425,6 +459,7 @@ static rql_status bind_key(struct rql_join_graph *g, struct rql_join_step *step)
 	struct rql_join_relation *of[] = {&g->relations[step->owner], &g->relations[step->relation]};
 	uint32_t *columns[] = {&step->outer_column, &step->inner_column};
 	rql_int128 numbers = 1;
+	step->texts = false;
 	RQL_TRY(describe_keys(g, step, sides));
 	RQL_TRY(set_apart(g, step, sides));
 	const uint32_t n = step->key_count;
@@ -440,7 +475,13 @@ static rql_status bind_key(struct rql_join_graph *g, struct rql_join_step *step)
 	for (uint32_t s = 0; s < 2; s++)
 		if (!(parts[s] = RQL_NEW_ARRAY(g->p->arena, struct rql_group_key, n)))
 			return rql_error_memory(g->err, 0, "a plan");
-	if (n == 1 && !step->keys[0].null_safe && share_column(&sides[0][0], &sides[1][0])) {
+	step->texts = joins_texts(g, step, &sides[0][0], &sides[1][0]);
+	if (step->texts) {
+		step->outer_bytes = bytes_of_texts(sides[0][0].column.of.dimension);
+		step->inner_bytes = bytes_of_texts(sides[1][0].column.of.dimension);
+		step->texts = step->outer_bytes <= UINT32_MAX && step->inner_bytes <= UINT32_MAX;
+	}
+	if (n == 1 && !step->keys[0].null_safe && (step->texts || share_column(&sides[0][0], &sides[1][0]))) {
 		for (uint32_t s = 0; s < 2; s++) {
 			struct rql_output as_it_is = of[s]->request.outputs[sides[s][0].output];
 			RQL_TRY(put_key(g, &sides[s][0], &as_it_is, columns[s]));

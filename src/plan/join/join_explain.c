@@ -47,8 +47,10 @@ static void put_joins(struct rql_strbuf *text, const struct rql_join_graph *g)
 		                  step->key_count == 1 ? "" : "s");
 		if (step->condition_count)
 			rql_strbuf_printf(text, " and %u condition%s", step->condition_count, step->condition_count == 1 ? "" : "s");
-		rql_strbuf_printf(text, ", by %s on the device, %s\n", step->unit ? step->unit : "?",
-		                  step->nearest ? "the nearest row of each" : "keys need not be unique");
+		rql_strbuf_printf(text, ", by %s on the device, %s%s\n", step->unit ? step->unit : "?",
+		                  step->nearest ? "the nearest row of each" : "keys need not be unique",
+		                  step->texts ? ", texts of two dictionaries by hash, compared by bytes" : "");
+		rql_put_drawing(text, &step->drawn, 2);
 	}
 }
 

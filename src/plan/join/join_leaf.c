@@ -331,7 +331,7 @@ static rql_status add_conditions(struct building *b, const struct rql_join_step 
 /* May rows of the side be dropped that have no key of the other one's? Only a relation's own are. */
 static bool may_look_up(const struct building *b, const struct rql_join_step *step, bool of_inner)
 {
-	bool may = !step->full && !step->not_in && !step->mark && !step->nearest;
+	bool may = !step->full && !step->not_in && !step->mark && !step->nearest && !step->texts;
 	for (uint32_t k = 0; k < step->key_count; k++)
 		may &= !step->keys[k].null_safe;
 	if (!may)
@@ -426,6 +426,10 @@ static rql_status join(struct building *b, const struct rql_join_step *step, str
 	                        .build = build->source,
 	                        .probe_key = swap ? inner_key : outer_key,
 	                        .build_key = swap ? outer_key : inner_key,
+	                        .values = step->distinct,
+	                        .texts = step->texts,
+	                        .probe_bytes = swap ? step->inner_bytes : step->outer_bytes,
+	                        .build_bytes = swap ? step->outer_bytes : step->inner_bytes,
 	                        .columns = columns};
 	RQL_TRY(add_conditions(b, step, outer, inner, swap, &pair));
 	if (!columns || !keep_columns(b, outer, probe, build, step, pair.probe_key,
@@ -451,6 +455,9 @@ static rql_status join(struct building *b, const struct rql_join_step *step, str
 	}
 	next.source.rows = expected;
 	g->steps[b->next].unit = rql_unit_name(next.source.method->unit);
+	g->steps[b->next].drawn = (struct rql_drawn){.points = 0};
+	if (next.source.method->draws)
+		next.source.method->draws(next.source.prepared, &g->steps[b->next].drawn);
 	outer->source.prepared = inner->source.prepared = NULL; /* the join's */
 	rql_join_drop_source(&outer->source);
 	rql_join_drop_source(&inner->source);

@@ -44,10 +44,21 @@ static bool has_room(const struct rql_join_graph *g, struct rql_leaf *leaf, cons
 	return false;
 }
 
-static rql_status try_devices(struct rql_join_graph *g, struct rql_leaf *leaf)
+/* room: out: how the last device did. */
+static bool may_have(struct rql_join_graph *g, struct rql_leaf *here, bool *room, const char **why)
+{
+	const char *lack = NULL;
+	*room = has_room(g, here, &lack);
+	if (!*room)
+		*why = rql_arena_printf(g->p->arena, "joined as columns on %s: %s", here->device->id, lack ? lack : "");
+	return *room && rql_await_price(g->p, here->method, here->prepared, here->device, &here->cost, why);
+}
+
+static rql_status try_devices(struct rql_join_graph *g, struct rql_leaf *leaf, bool *room)
 {
 	struct rql_devices *devices = g->p->ctx->devices;
 	const char *why = "no GPU may be used";
+	*room = true;
 	for (uint32_t d = 0; d < atomic_load(&devices->count); d++) {
 		struct rql_device *device = &devices->device[d];
 		struct rql_leaf here = {0};
@@ -59,6 +70,7 @@ static rql_status try_devices(struct rql_join_graph *g, struct rql_leaf *leaf)
 		if (against || !rql_await_device(g->p, device, false))
 			continue;
 		rql_status status = rql_join_try_device(g, device, &here);
+		*room = true;
 		if (status != RQL_OK) {
 			if (status == RQL_ERROR_MEMORY || status == RQL_ERROR_INTERRUPTED)
 				return status;
@@ -66,8 +78,7 @@ static rql_status try_devices(struct rql_join_graph *g, struct rql_leaf *leaf)
 			rql_error_clear(g->err);
 			continue;
 		}
-		if (!has_room(g, &here, &why) ||
-		    !rql_await_price(g->p, here.method, here.prepared, device, &here.cost, &why) ||
+		if (!may_have(g, &here, room, &why) ||
 		    (leaf->prepared && rql_cost_expected(&leaf->cost) <= rql_cost_expected(&here.cost))) {
 			rql_leaf_clear(&here);
 			continue;
@@ -168,15 +179,18 @@ rql_status rql_join_leaf_try(struct rql_planning *p, const struct rql_block *blo
 	if (!leaf || !(g = RQL_NEW(p->arena, struct rql_join_graph)))
 		return rql_error_memory(p->err, 0, "a plan");
 	*g = (struct rql_join_graph){.p = p, .block = block, .rows = rows, .err = &why};
+	bool room = true;
 	rql_status status = rql_join_shape(g);
 	if (status == RQL_OK)
-		status = try_devices(g, leaf);
+		status = try_devices(g, leaf, &room);
 	if (status == RQL_OK)
 		status = compare(g, leaf);
 	struct rql_structure *base = rql_join_base(g);
+	/* Who names the unit is to know that memory alone is in the way, at whatever node that is seen. */
+	const bool lacks = !room && p->ctx->settings->unit_forced;
 	/* Rows are tried at node after node: only of the result's own the reason is told, and once. */
 	if (!base || (rows && status != RQL_OK && (!rows->is_result || was_told(p, base, rql_error_message(&why)))))
-		return rql_planning_swallow(p, status, &why, RQL_REASON_UNRELATED, NULL);
+		return rql_planning_swallow(p, status, &why, lacks ? RQL_REASON_NO_ROOM : RQL_REASON_UNRELATED, NULL);
 	struct rql_candidate *c = rql_candidate_add(p, base);
 	if (!c) {
 		rql_leaf_clear(leaf);
@@ -194,6 +208,6 @@ rql_status rql_join_leaf_try(struct rql_planning *p, const struct rql_block *blo
 		return RQL_OK;
 	}
 	c->reason = rql_arena_strdup(p->arena, rql_error_message(&why));
-	return rql_planning_swallow(p, status, &why,
-	                            rql_join_wants_raster(p->ctx->settings) ? RQL_REASON_UNIT : RQL_REASON_NO_METHOD, NULL);
+	const int rank = lacks ? RQL_REASON_NO_ROOM : rql_join_wants_raster(p->ctx->settings) ? RQL_REASON_UNIT : RQL_REASON_NO_METHOD;
+	return rql_planning_swallow(p, status, &why, rank, NULL);
 }

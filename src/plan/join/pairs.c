@@ -151,13 +151,16 @@ static void try_devices(struct rql_planning *p, const struct rql_method *method,
 	const char *reason = prepare(p, method, on, *asked, out, &why);
 	while (!out->prepared && asked->fed && wants_room(p, on, &why) && make_room(p, on, since))
 		reason = prepare(p, method, on, *asked, out, &why);
-	if (!out->prepared && asked->fed && reason)
-		rql_planning_reason(p, RQL_REASON_UNIT, "%s by %s on %s: %s", asked->groups ? "groups" : "pairs", method->name,
-		                    out->device->id, reason);
+	/* Whoever names the unit is to know why it does not join, too. */
+	if (!out->prepared && (asked->fed || p->ctx->settings->unit_forced) && reason)
+		rql_planning_reason(p, wants_room(p, on, &why) ? RQL_REASON_NO_ROOM : RQL_REASON_UNIT, "%s by %s on %s: %s",
+		                    asked->groups ? "groups" : "pairs", method->name, out->device->id, reason);
 	rql_error_clear(&why);
 	if (!out->prepared)
 		return;
 	method->price(out->prepared, out->device, &out->cost);
+	if (method->draws)
+		method->draws(out->prepared, &out->drawn);
 	if (!rql_await_price(p, method, out->prepared, out->device, &out->cost, &reason))
 		free_offer(out);
 }
