@@ -196,7 +196,8 @@ static void put_points(struct rql_strbuf *out, const struct rql_drawn *drawn)
 		else
 			rql_strbuf_put(out, "; dense images of");
 		rql_strbuf_printf(out, " %u x %u pixels of %u bytes", drawn->image_side, drawn->image_side, drawn->pixel_bytes);
-		rql_strbuf_printf(out, "%s%s%s", drawn->pixels ? " (" : "", drawn->pixels ? drawn->pixels : "", drawn->pixels ? ")" : "");
+		if (drawn->pixels)
+			rql_strbuf_printf(out, " (%s)", drawn->pixels);
 	}
 	rql_strbuf_printf(out, "; %llu bytes moved, %llu bytes of images\n", (unsigned long long)drawn->bytes,
 	                  (unsigned long long)drawn->image_bytes);

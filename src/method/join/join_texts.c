@@ -12,7 +12,7 @@
 
 #define TEXT_WORD 4u /* bytes that are read at once, also behind the last ones */
 
-/* One side, 0: build. Hashes: entry 0 is NULL's, as a field is (column/form.h); one more is that of the dictionary's NULL. */
+/* One side, 0: build. Hashes: entry 0 is NULL's, as a field is (column/form.h); one more is the dictionary's NULL. */
 struct text_side {
 	struct rql_buffer *starts, *bytes, *hashes, *keys;
 	struct rql_span codes;
@@ -60,8 +60,8 @@ static rql_status upload_texts(const struct rql_dimension *d, const struct text_
 	return status;
 }
 
-static rql_status open_side(struct rql_device *device, const struct rql_columns_source *from, uint32_t key, uint64_t total,
-                            struct text_side *side, struct rql_raster_side *of, struct rql_error *err)
+static rql_status open_side(struct rql_device *device, const struct rql_columns_source *from, uint32_t key,
+                            uint64_t total, struct text_side *side, struct rql_raster_side *of, struct rql_error *err)
 {
 	const struct rql_dimension *d = from->form->columns[key].dimension;
 	const char *what = "texts of a join";
@@ -123,8 +123,8 @@ static rql_status record_side(struct rql_commands *c, const struct text_side *si
 	return of->count ? rql_record_raster_gather(c, &keys, err) : RQL_OK;
 }
 
-rql_status rql_join_texts_record(struct rql_commands *c, const struct rql_join_texts *t, const struct rql_raster_join *join,
-                                 struct rql_error *err)
+rql_status rql_join_texts_record(struct rql_commands *c, const struct rql_join_texts *t,
+                                 const struct rql_raster_join *join, struct rql_error *err)
 {
 	RQL_TRY(record_side(c, &t->side[0], &join->build, err));
 	return record_side(c, &t->side[1], &join->probe, err);

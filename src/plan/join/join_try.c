@@ -208,6 +208,8 @@ rql_status rql_join_leaf_try(struct rql_planning *p, const struct rql_block *blo
 		return RQL_OK;
 	}
 	c->reason = rql_arena_strdup(p->arena, rql_error_message(&why));
-	const int rank = lacks ? RQL_REASON_NO_ROOM : rql_join_wants_raster(p->ctx->settings) ? RQL_REASON_UNIT : RQL_REASON_NO_METHOD;
+	const int rank = lacks                                     ? RQL_REASON_NO_ROOM
+	                 : rql_join_wants_raster(p->ctx->settings) ? RQL_REASON_UNIT
+	                                                           : RQL_REASON_NO_METHOD;
 	return rql_planning_swallow(p, status, &why, rank, NULL);
 }

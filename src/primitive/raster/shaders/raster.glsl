@@ -89,7 +89,9 @@ uvec4 rql_packed(uvec2 key, uint position)
 bool rql_has_key(uvec4 pixel, uvec2 key)
 {
 	uint bits = 2u * args.log2_side;
-	return key_bits == 64u ? pixel.xy == key : layout_bits == 16u ? pixel.x >> bits == rql_hash_of_key(key) >> bits : pixel.x == key.x;
+	if (key_bits == 64u)
+		return pixel.xy == key;
+	return layout_bits == 16u ? pixel.x >> bits == rql_hash_of_key(key) >> bits : pixel.x == key.x;
 }
 uint rql_stored(uvec4 pixel)
 {
