@@ -3,7 +3,7 @@
  * without a partner would meet; more pairs than 32 bits count. test_joined_groups [ROUNDS [SEED]] */
 #include "scans.h"
 
-static unsigned rounds = 60;
+static unsigned rounds = 40;
 static uint64_t seed = 20261129;
 
 static unsigned roll(unsigned n)

@@ -116,13 +116,13 @@ static void texts(void **state)
 		"SELECT count(*), count(v), count(w), sum(v), sum(w) FROM p JOIN q ON p.s = q.s",
 		"SELECT count(*), count(v), count(w), sum(v), sum(w) FROM p FULL JOIN q ON p.s = q.s",
 		"SELECT count(*), count(v), count(w), sum(v), sum(w) FROM q LEFT JOIN p ON q.s = p.s",
-		"SELECT count(*), sum(v) FROM p SEMI JOIN q ON p.s = q.s",
-		"SELECT count(*), sum(v) FROM p ANTI JOIN q ON p.s = q.s",
+		"SELECT v FROM p SEMI JOIN q ON p.s = q.s WHERE v > 70 ORDER BY v",
+		"SELECT v FROM p ANTI JOIN q ON p.s = q.s WHERE v > 70 ORDER BY v",
 		"SELECT count(*), count(v), count(w), sum(v), sum(w) FROM p JOIN q ON p.b = q.b",
 		/* of the other side there is no text */
-		"SELECT count(*), count(v), count(w), sum(v), sum(w) FROM p LEFT JOIN none ON p.s = none.s",
-		"SELECT count(*), count(v), count(w), sum(v), sum(w) FROM p JOIN none ON p.s = none.s",
-		"SELECT count(*), sum(v) FROM p ANTI JOIN (SELECT * FROM none WHERE w > 5) x ON p.s = x.s",
+		"SELECT v, w FROM p LEFT JOIN none ON p.s = none.s WHERE v > 70 ORDER BY ALL",
+		"SELECT v, w FROM p JOIN none ON p.s = none.s WHERE v > 70 ORDER BY ALL",
+		"SELECT v FROM p ANTI JOIN (SELECT * FROM none WHERE w > 5) x ON p.s = x.s WHERE v > 70 ORDER BY v",
 		/* a text that goes on, and a join by codes of one dictionary above */
 		"SELECT q.s, v, w FROM p JOIN q ON p.s = q.s SEMI JOIN p x ON p.s = x.s WHERE v % 8 = 3 ORDER BY ALL",
 	};

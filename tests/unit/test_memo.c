@@ -167,7 +167,9 @@ static double statement(struct pricing *p, uint32_t i)
 {
 	struct pricing own = *p;
 	own.lent = own.reads = false;
-	const double sum = STATEMENT + by_host(&own, i);
+	const struct rql_rel *rel = p->w->rels[i];
+	const double sum =
+		STATEMENT + by_host(&own, i) + rql_price_giving(rql_expected_rows(&p->known, rel), rel->column_count);
 	p->hosts++;
 	p->reading |= own.reads;
 	return own.lent ? sum : NEVER;
