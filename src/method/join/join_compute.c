@@ -1,6 +1,7 @@
 /* The join of two sides that other stages leave on a GPU: a stage around a join of primitive/relation/relation.h, whose sides, keys
  * and payloads are columns of forms, on one of several units (join.h), and its unit compute. The output has room for what is
  * expected; what is found beyond it is counted, and the next run has room for that. */
+#include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
 
@@ -469,9 +470,18 @@ static double pair_bytes(const struct rql_pair_size *size)
 	       size->out_rows * size->out_bytes * OUTPUT_PASSES;
 }
 
+/* A key is one workgroup's. Where few have many rows on both sides, its pairs are what the others wait for: 16 keys with 2^22
+ * pairs each took 200 ms on an H200. */
+#define CROWDED_PAIR 47.0
+static double crowded_ns(const struct rql_pair_size *size)
+{
+	const double keys = fmax(1, size->rows[0] * size->rows[1] / fmax(1, size->out_rows));
+	return fmax(0, size->rows[0] / keys - 1) * fmax(0, size->rows[1] / keys - 1) * CROWDED_PAIR;
+}
+
 static double pair_ns(const struct rql_profile *profile, const struct rql_pair_size *size)
 {
-	return PASSES * profile->pass_ns + pair_bytes(size) / profile->read_gbps;
+	return PASSES * profile->pass_ns + pair_bytes(size) / profile->read_gbps + crowded_ns(size);
 }
 
 static const struct rql_join_unit by_compute = {.unit = RQL_UNIT_COMPUTE,

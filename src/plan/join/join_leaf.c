@@ -406,6 +406,9 @@ static rql_status join(struct building *b, const struct rql_join_step *step, str
 	const double expected = expected_rows(step, outer, inner);
 	if (outer_key == RQL_NONE || inner_key == RQL_NONE)
 		return rql_error_set(g->err, RQL_ERROR_INTERNAL, "a join's key is not among its columns");
+	if (expected > (double)ROWS_MOST)
+		return rql_error_set(g->err, RQL_ERROR_UNSUPPORTED, "joined as columns on a GPU: a join gives about %.3g rows, more than "
+		                     "the %.3g that columns there have at most", expected, (double)ROWS_MOST);
 	RQL_TRY(look_up_keys(b, step, outer, inner, (const uint32_t[]){outer_key, inner_key}, expected));
 	const bool either = (step->kind == RQL_LOOKUP_INNER && !step->nearest) || (step->full && !step->condition_count);
 	const bool swap = either && inner->source.rows > outer->source.rows;
