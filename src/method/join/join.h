@@ -44,6 +44,9 @@ enum rql_offer rql_join_offer(const struct rql_request *request, const struct rq
                               const struct rql_join_unit *unit, const char **reason);
 rql_status rql_join_prepare(const struct rql_request *request, struct rql_device *device, const struct rql_join_unit *unit,
                             struct rql_prepared **out, struct rql_error *err);
+/* A key's pairs are found one after the other, or by one workgroup. Where few keys have many rows on both sides, all else waits
+ * for one: of 16 keys with 2^22 pairs each an H200 took 200 ms on compute, 87 on raster. */
+double rql_join_crowded_ns(const struct rql_pair_size *size);
 void rql_join_price(const struct rql_prepared *p, const struct rql_device *device, struct rql_cost *out);
 rql_status rql_join_kernels(const struct rql_prepared *p, rql_see_kernel *see, void *state, struct rql_error *err);
 void rql_join_free(struct rql_prepared *p);

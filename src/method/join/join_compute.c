@@ -375,6 +375,13 @@ static double row_bytes(const struct rql_store_snapshot *form)
 	return rql_form_offset(form, form->column_count);
 }
 
+#define CROWDED_PAIR 47.0
+double rql_join_crowded_ns(const struct rql_pair_size *size)
+{
+	const double keys = fmax(1, size->rows[0] * size->rows[1] / fmax(1, size->out_rows));
+	return fmax(0, size->rows[0] / keys - 1) * fmax(0, size->rows[1] / keys - 1) * CROWDED_PAIR;
+}
+
 void rql_join_price(const struct rql_prepared *p, const struct rql_device *device, struct rql_cost *out)
 {
 	const struct rql_columns_source *sides[] = {&p->pair.probe, &p->pair.build};
@@ -470,18 +477,9 @@ static double pair_bytes(const struct rql_pair_size *size)
 	       size->out_rows * size->out_bytes * OUTPUT_PASSES;
 }
 
-/* A key is one workgroup's. Where few have many rows on both sides, its pairs are what the others wait for: 16 keys with 2^22
- * pairs each took 200 ms on an H200. */
-#define CROWDED_PAIR 47.0
-static double crowded_ns(const struct rql_pair_size *size)
-{
-	const double keys = fmax(1, size->rows[0] * size->rows[1] / fmax(1, size->out_rows));
-	return fmax(0, size->rows[0] / keys - 1) * fmax(0, size->rows[1] / keys - 1) * CROWDED_PAIR;
-}
-
 static double pair_ns(const struct rql_profile *profile, const struct rql_pair_size *size)
 {
-	return PASSES * profile->pass_ns + pair_bytes(size) / profile->read_gbps + crowded_ns(size);
+	return PASSES * profile->pass_ns + pair_bytes(size) / profile->read_gbps + rql_join_crowded_ns(size);
 }
 
 static const struct rql_join_unit by_compute = {.unit = RQL_UNIT_COMPUTE,

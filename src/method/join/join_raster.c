@@ -212,7 +212,8 @@ static double ns_of(const struct rql_profile *profile, const struct rql_pair_siz
 {
 	const double partitions = 1 + size->rows[1] / PARTITION_ROWS;
 	const double point = POINT_NS + POINT_BYTES / SECTOR * profile->sector_ns;
-	return passes * partitions * profile->pass_ns + points * point + bytes_of(size, points) / profile->read_gbps;
+	return passes * partitions * profile->pass_ns + points * point + bytes_of(size, points) / profile->read_gbps +
+	       rql_join_crowded_ns(size);
 }
 
 static double pair_bytes(const struct rql_pair_size *size)
