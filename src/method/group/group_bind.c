@@ -325,7 +325,9 @@ static rql_status bind_agg(struct binding *b, const struct rql_agg *agg, struct 
 	value->counts = false;
 	value->valid = out->present;
 	value->kind = real ? RQL_MEASURE_REAL : coded ? RQL_MEASURE_CODE : RQL_MEASURE_INTEGER;
-	out->before = coded ? -1 : real ? 0 : column->of.least - 1; /* a real has no bounds here */
+	/* Without a value the least one is what all are greater than, and there is nothing before it that anybody reads. */
+	if (coded || __builtin_sub_overflow(column->of.least, (rql_int128)1, &out->before))
+		out->before = -1;
 	state.kind = real ? RQL_GROUP_BY_REAL_FIELDS : RQL_GROUP_BY_FIELDS;
 	state.sum = agg->kind == RQL_AGG_SUM;
 	state.min = agg->kind == RQL_AGG_MIN;
