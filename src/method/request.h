@@ -523,6 +523,9 @@ static inline uint64_t rql_map_numbers(const struct rql_store_snapshot *form, ui
 /* How groups that are drawn get their totals. AUTO: as is cheaper. */
 enum rql_totals { RQL_TOTALS_AUTO, RQL_TOTALS_ATOMICS, RQL_TOTALS_LIMBS };
 
+/* The CPU orders fewer rows sooner than a GPU is asked to. */
+#define RQL_ORDERED_ROWS_LEAST 32768.0
+
 struct rql_request {
 	/* Of what it is asked: one of them. */
 	const struct rql_relation *relation;       /* must outlive what is prepared from the request */

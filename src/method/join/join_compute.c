@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "method/join/join.h"
+#include "method/join/pair.h"
 
 #define ROOM 1.125
 #define ROOM_LEAST 4096u
@@ -370,11 +371,6 @@ rql_status rql_join_prepare(const struct rql_request *request, struct rql_device
 	return RQL_OK;
 }
 
-static double row_bytes(const struct rql_store_snapshot *form)
-{
-	return rql_form_offset(form, form->column_count);
-}
-
 #define CROWDED_PAIR 47.0
 double rql_join_crowded_ns(const struct rql_pair_size *size)
 {
@@ -384,28 +380,18 @@ double rql_join_crowded_ns(const struct rql_pair_size *size)
 
 void rql_join_price(const struct rql_prepared *p, const struct rql_device *device, struct rql_cost *out)
 {
-	const struct rql_columns_source *sides[] = {&p->pair.probe, &p->pair.build};
-	const struct rql_pair_size size = {.rows = {sides[0]->rows, sides[1]->rows},
-	                                   .row_bytes = {row_bytes(sides[0]->form), row_bytes(sides[1]->form)},
-	                                   .out_rows = p->expected,
-	                                   .out_bytes = row_bytes(p->form)};
+	const struct rql_pair_size size = rql_pair_size_of(&p->pair, p->form, p->expected);
 	*out = (struct rql_cost){.run_ns = p->unit->pair_ns(&device->profile, &size),
 	                         .rows_out = p->expected,
 	                         .device_bytes = bytes_of(&p->stage),
 	                         .cells = p->expected,
 	                         .bytes = p->unit->pair_bytes(&size)};
-	for (uint32_t s = 0; s < 2; s++) {
-		struct rql_cost in;
-		sides[s]->method->price(sides[s]->prepared, device, &in);
-		rql_cost_add(out, &in);
-	}
+	rql_pair_price_sides(&p->pair, device, out);
 }
 
 rql_status rql_join_kernels(const struct rql_prepared *p, rql_see_kernel *see, void *state, struct rql_error *err)
 {
-	const struct rql_columns_source *sides[] = {&p->pair.probe, &p->pair.build};
-	for (uint32_t s = 0; s < 2; s++)
-		RQL_TRY(rql_columns_kernels(sides[s], see, state, err));
+	RQL_TRY(rql_pair_kernels(&p->pair, see, state, err));
 	/* Drawing is not looked for: its pipelines are of other kinds. */
 	return p->unit->unit == RQL_UNIT_COMPUTE ? rql_stage_rehearse(rql_prepared_stage(p), see, state, err) : RQL_OK;
 }
@@ -415,8 +401,7 @@ void rql_join_free(struct rql_prepared *p)
 	if (!p)
 		return;
 	rql_stage_clear(&p->stage);
-	p->pair.probe.method->free(p->pair.probe.prepared);
-	p->pair.build.method->free(p->pair.build.prepared);
+	rql_pair_drop_sides(&p->pair);
 	rql_store_snapshot_release(p->form);
 	free(p->columns);
 	free(p);
@@ -430,8 +415,7 @@ void rql_join_draws(const struct rql_prepared *p, struct rql_drawn *out)
 
 uint64_t rql_join_bytes(const struct rql_prepared *p)
 {
-	return sizeof(*p) + p->pair.column_count * sizeof(*p->columns) +
-	       p->pair.probe.method->bytes(p->pair.probe.prepared) + p->pair.build.method->bytes(p->pair.build.prepared);
+	return sizeof(*p) + rql_pair_host_bytes(&p->pair);
 }
 
 /* ---- the unit compute: the partitioned hash join of primitive/relation/relation.h ---- */

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "method/join/nearest_kernels.h"
+#include "method/join/pair.h"
 #include "method/method.h"
 #include "primitive/lookup/lookup.h"
 #include "primitive/relation/relation.h"
@@ -432,29 +433,18 @@ static double pair_ns(const struct rql_profile *profile, const struct rql_pair_s
 
 static void price(const struct rql_prepared *p, const struct rql_device *device, struct rql_cost *out)
 {
-	const struct rql_columns_source *sides[] = {&p->pair.probe, &p->pair.build};
-	struct rql_pair_size size = {.out_rows = p->expected,
-	                             .out_bytes = rql_form_offset(p->form, p->form->column_count)};
-	for (uint32_t s = 0; s < 2; s++) {
-		size.rows[s] = sides[s]->rows;
-		size.row_bytes[s] = rql_form_offset(sides[s]->form, sides[s]->form->column_count);
-	}
+	const struct rql_pair_size size = rql_pair_size_of(&p->pair, p->form, p->expected);
 	*out = (struct rql_cost){.run_ns = pair_ns(&device->profile, &size),
 	                         .rows_out = p->expected,
 	                         .device_bytes = bytes_of(&p->stage),
 	                         .cells = p->expected,
 	                         .bytes = pair_bytes(&size)};
-	for (uint32_t s = 0; s < 2; s++) {
-		struct rql_cost in;
-		sides[s]->method->price(sides[s]->prepared, device, &in);
-		rql_cost_add(out, &in);
-	}
+	rql_pair_price_sides(&p->pair, device, out);
 }
 
 static rql_status kernels(const struct rql_prepared *p, rql_see_kernel *see, void *state, struct rql_error *err)
 {
-	RQL_TRY(rql_columns_kernels(&p->pair.probe, see, state, err));
-	RQL_TRY(rql_columns_kernels(&p->pair.build, see, state, err));
+	RQL_TRY(rql_pair_kernels(&p->pair, see, state, err));
 	return rql_stage_rehearse(rql_prepared_stage(p), see, state, err);
 }
 
@@ -463,8 +453,7 @@ static void free_prepared(struct rql_prepared *p)
 	if (!p)
 		return;
 	rql_stage_clear(&p->stage);
-	p->pair.probe.method->free(p->pair.probe.prepared);
-	p->pair.build.method->free(p->pair.build.prepared);
+	rql_pair_drop_sides(&p->pair);
 	rql_store_snapshot_release(p->form);
 	free(p->columns);
 	free(p);
@@ -472,8 +461,7 @@ static void free_prepared(struct rql_prepared *p)
 
 static uint64_t prepared_bytes(const struct rql_prepared *p)
 {
-	return sizeof(*p) + p->pair.column_count * sizeof(*p->columns) +
-	       p->pair.probe.method->bytes(p->pair.probe.prepared) + p->pair.build.method->bytes(p->pair.build.prepared);
+	return sizeof(*p) + rql_pair_host_bytes(&p->pair);
 }
 
 extern const struct rql_method rql_method_nearest_compute;

@@ -8,7 +8,6 @@
 #include "shaders/method/materialise/order_gather.comp.h"
 #include "shaders/method/materialise/order_words.comp.h"
 
-#define LEAST_ROWS 32768.0
 #define MOST_ROWS 4294967295.0 /* numbers of 32 bits */
 #define DIGIT_BITS 8u
 #define DIGIT_PASSES 5 /* of the sort, for each digit: count, prefix sums, scatter */
@@ -58,7 +57,7 @@ static uint32_t width_of(const struct word *word)
 
 bool rql_materialise_sort_pays(const struct rql_materialise *m, double rows)
 {
-	return !m->no_sort && words_of(m).count && rql_materialise_wanted(m) && m->limit && (m->order_there || rows >= LEAST_ROWS) &&
+	return !m->no_sort && words_of(m).count && rql_materialise_wanted(m) && m->limit && (m->order_there || rows >= RQL_ORDERED_ROWS_LEAST) &&
 	       rows <= MOST_ROWS && !rql_materialise_top_pays(m, rows);
 }
 

@@ -9,7 +9,6 @@
 #include "shaders/method/materialise/top_words.comp.h"
 #include "util/sort.h"
 
-#define LEAST_ROWS 32768.0
 #define MOST_WANTED UINT64_C(16384)
 #define PLACE_BITS 16u /* of a row in the list */
 
@@ -48,7 +47,7 @@ uint32_t rql_materialise_top_room(const struct rql_materialise *m)
 bool rql_materialise_top_pays(const struct rql_materialise *m, double rows)
 {
 	const uint64_t wanted = rql_materialise_wanted(m);
-	return m->order_count && wanted && wanted <= MOST_WANTED && rows >= LEAST_ROWS &&
+	return m->order_count && wanted && wanted <= MOST_WANTED && rows >= RQL_ORDERED_ROWS_LEAST &&
 	       rows >= 4.0 * rql_materialise_top_room(m);
 }
 

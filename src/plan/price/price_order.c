@@ -3,8 +3,6 @@
 
 #include "plan/price/rows_as_columns.h"
 
-/* The CPU orders fewer rows sooner than a GPU is asked to. */
-#define LEAST_ROWS 32768.0
 
 struct offering {
 	const struct rql_planning *p;
@@ -96,7 +94,7 @@ static double most_rows(const struct rql_request *request)
 
 static rql_status are_few(const struct rql_planning *p, double rows, const char **reason, struct rql_error *err)
 {
-	if (rows >= LEAST_ROWS || p->ctx->settings->force_order)
+	if (rows >= RQL_ORDERED_ROWS_LEAST || p->ctx->settings->force_order)
 		return RQL_OK;
 	*reason = rql_arena_printf(p->arena, "the CPU orders so few rows (%.0f) sooner", rows);
 	return *reason ? RQL_OK : rql_error_memory(err, 0, "a plan");
