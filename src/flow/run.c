@@ -60,17 +60,24 @@ static rql_status run_input(struct rql_running *r, const struct rql_operator *op
 	return RQL_OK;
 }
 
+/* All inputs of an operator, in its order. */
+static rql_status run_inputs(struct rql_running *r, const struct rql_operator *op, struct rql_rowset **out)
+{
+	if (!(*out = RQL_NEW_ARRAY(r->arena, struct rql_rowset, op->input_count + 1)))
+		return rql_error_memory(r->err, 0, "an answer");
+	for (uint32_t i = 0; i < op->input_count; i++)
+		RQL_TRY(run_input(r, op->inputs[i], &(*out)[i]));
+	return RQL_OK;
+}
+
 /* An aggregate over a join by ranges. The join's rows are not made, so that it has none of its own to show. */
 static rql_status run_ranges(struct rql_running *r, const struct rql_operator *op, struct rql_rowset *out)
 {
 	const struct rql_operator *join = op->inputs[0];
-	struct rql_rowset *sets = RQL_NEW_ARRAY(r->arena, struct rql_rowset, 2);
+	struct rql_rowset *sets;
 	struct rql_rowset pairs = {0};
 	bool done;
-	if (!sets)
-		return rql_error_memory(r->err, 0, "an answer");
-	for (uint32_t i = 0; i < 2; i++)
-		RQL_TRY(run_input(r, join->inputs[i], &sets[i]));
+	RQL_TRY(run_inputs(r, join, &sets));
 	RQL_TRY(rql_rowset_aggregate_ranges(r, op->rel, join->rel, sets, out, &done));
 	if (!done)
 		RQL_TRY(rql_rowset_join(r, join->rel, sets, &pairs));
@@ -117,12 +124,9 @@ bool rql_operator_takes_pairs(const struct rql_operator *op)
 static rql_status run_parts(struct rql_running *r, const struct rql_operator *op, struct rql_rowset *out)
 {
 	const struct rql_operator *join = op->inputs[0];
-	struct rql_rowset *sets = RQL_NEW_ARRAY(r->arena, struct rql_rowset, 2);
+	struct rql_rowset *sets;
 	struct rql_parted how;
-	if (!sets)
-		return rql_error_memory(r->err, 0, "an answer");
-	for (uint32_t i = 0; i < 2; i++)
-		RQL_TRY(run_input(r, join->inputs[i], &sets[i]));
+	RQL_TRY(run_inputs(r, join, &sets));
 	begin_pairs(r, join);
 	const rql_status status = rql_rowset_aggregate_join(r, op->rel, join->rel, sets, out, &how);
 	note_pairs(r, join, how.pairs, how.met, how.ns);
@@ -134,14 +138,11 @@ static rql_status run_parts(struct rql_running *r, const struct rql_operator *op
 static rql_status run_pairs(struct rql_running *r, const struct rql_operator *op, struct rql_rowset *out)
 {
 	const struct rql_operator *join = op->inputs[0];
-	struct rql_rowset *sets = RQL_NEW_ARRAY(r->arena, struct rql_rowset, 2);
+	struct rql_rowset *sets;
 	struct rql_rowset rows = {0};
 	uint64_t pairs;
 	bool done;
-	if (!sets)
-		return rql_error_memory(r->err, 0, "an answer");
-	for (uint32_t i = 0; i < 2; i++)
-		RQL_TRY(run_input(r, join->inputs[i], &sets[i]));
+	RQL_TRY(run_inputs(r, join, &sets));
 	begin_pairs(r, join);
 	const uint64_t start = rql_now_ns();
 	rql_status status = rql_rowset_aggregate_pairs(r, op->rel, join->rel, sets, out, &pairs, &done);
@@ -173,11 +174,8 @@ static rql_status run_native(struct rql_running *r, const struct rql_operator *o
 		return run_pairs(r, op, out);
 	if (is_over_join(op) && !op->pairs)
 		return run_parts(r, op, out);
-	struct rql_rowset *sets = RQL_NEW_ARRAY(r->arena, struct rql_rowset, op->input_count + 1);
-	if (!sets)
-		return rql_error_memory(r->err, 0, "an answer");
-	for (uint32_t i = 0; i < op->input_count; i++)
-		RQL_TRY(run_input(r, op->inputs[i], &sets[i]));
+	struct rql_rowset *sets;
+	RQL_TRY(run_inputs(r, op, &sets));
 	begin_pairs(r, op);
 	rql_status status = rql_rowset_step(r, op->rel, sets, out);
 	r->pairs = NULL;

@@ -27,15 +27,6 @@ struct ranging {
 
 /* ---- what can be done ---- */
 
-/* Bit 0: it reads the left child, bit 1: the right one. */
-static unsigned reads(const struct rql_expr *e, uint32_t lefts)
-{
-	unsigned sides = e->kind == RQL_EXPR_REF ? (e->index < lefts ? 1 : 2) : 0;
-	for (uint32_t i = 0; i < e->child_count; i++)
-		sides |= reads(e->children[i], lefts);
-	return sides;
-}
-
 static bool is_summed(const struct rql_expr *e)
 {
 	struct rql_type of = e->children[0]->type;
@@ -66,7 +57,7 @@ static bool can_part(const struct rql_expr *e, uint32_t lefts, unsigned keeper)
 		return false;
 	if (!e->child_count)
 		return true;
-	unsigned sides = reads(e->children[0], lefts);
+	unsigned sides = rql_join_reads(e->children[0], lefts);
 	if (sides != 1 && sides != 2)
 		return false;
 	return is_extreme(e) ? sides == 1u << keeper : !strcmp(e->name, "count") || is_summed(e);
@@ -76,7 +67,7 @@ static bool can_keep(const struct rql_rel *rel, uint32_t lefts, unsigned keeper)
 {
 	for (uint32_t i = 0; i < rel->expr_count; i++) {
 		const struct rql_expr *e = rel->exprs[i];
-		if (i < rel->group_count ? reads(e, lefts) & ~(1u << keeper) : !can_part(e, lefts, keeper))
+		if (i < rel->group_count ? rql_join_reads(e, lefts) & ~(1u << keeper) : !can_part(e, lefts, keeper))
 			return false;
 	}
 	return true;
@@ -338,11 +329,11 @@ static rql_status rewrite(struct ranging *g, struct rql_rel *rel)
 		struct rql_expr *e = g->rel->exprs[i];
 		enum part_kind kind = PART_VALUE;
 		if (i >= rel->group_count)
-			kind = part_of(e, e->child_count ? reads(e->children[0], lefts) : 0, g->keeper);
+			kind = part_of(e, e->child_count ? rql_join_reads(e->children[0], lefts) : 0, g->keeper);
 		if (kind != PART_VALUE) {
 			struct rql_expr shifted = *e;
 			if (e->child_count) {
-				uint32_t by = reads(e->children[0], lefts) == 2 ? lefts : 0;
+				uint32_t by = rql_join_reads(e->children[0], lefts) == 2 ? lefts : 0;
 				shifted.children = RQL_NEW_ARRAY(g->r->arena, struct rql_expr *, 1);
 				if (!shifted.children ||
 				    !(shifted.children[0] = rql_expr_lowered(g->r->arena, e->children[0], by)))

@@ -6,18 +6,9 @@
 #include "flow/join/join_keys.h"
 #include "sql/rel/rel.h"
 
-/* Bit 0: it reads the left child, bit 1: the right one. */
-static unsigned reads(const struct rql_expr *e, uint32_t lefts)
-{
-	unsigned sides = e->kind == RQL_EXPR_REF ? (e->index < lefts ? 1 : 2) : 0;
-	for (uint32_t i = 0; i < e->child_count; i++)
-		sides |= reads(e->children[i], lefts);
-	return sides | (e->filter ? reads(e->filter, lefts) : 0);
-}
-
 unsigned rql_sides_of(const struct rql_expr *aggregate, uint32_t lefts)
 {
-	return reads(aggregate, lefts) == 2;
+	return rql_join_reads(aggregate, lefts) == 2;
 }
 
 static bool is_extreme(const struct rql_expr *e)
@@ -28,7 +19,7 @@ static bool is_extreme(const struct rql_expr *e)
 /* An aggregate: of one side, or of none, as count(*) is. */
 static bool is_of_side(const struct rql_expr *e, uint32_t lefts)
 {
-	return (!e->distinct || is_extreme(e)) && !e->order_count && e->child_count <= 1 && reads(e, lefts) != 3;
+	return (!e->distinct || is_extreme(e)) && !e->order_count && e->child_count <= 1 && rql_join_reads(e, lefts) != 3;
 }
 
 bool rql_sides_can(const struct rql_rel *rel, const struct rql_rel *join)
@@ -39,7 +30,7 @@ bool rql_sides_can(const struct rql_rel *rel, const struct rql_rel *join)
 	const uint32_t lefts = join->children[0]->column_count;
 	bool can = way.keys && !way.bounds && !way.tested;
 	for (uint32_t i = 0; i < rel->expr_count && can; i++) {
-		const unsigned sides = reads(rel->exprs[i], lefts);
+		const unsigned sides = rql_join_reads(rel->exprs[i], lefts);
 		can = i < rel->group_count ? sides == 1 || sides == 2 : is_of_side(rel->exprs[i], lefts);
 	}
 	return can;
@@ -60,7 +51,7 @@ rql_status rql_side_number(struct rql_running *r, const struct rql_rel *rel, con
 	    !(side->vectors = RQL_NEW_ARRAY(r->arena, struct rql_vector, rel->group_count + 1)))
 		return rql_error_memory(r->err, 0, "groups of rows");
 	for (uint32_t k = 0; k < rel->group_count; k++) {
-		if (reads(rel->exprs[k], lefts) != 1u << s)
+		if (rql_join_reads(rel->exprs[k], lefts) != 1u << s)
 			continue;
 		const struct rql_expr *e = rql_expr_lowered(r->arena, rel->exprs[k], s ? lefts : 0);
 		if (!e)

@@ -4,14 +4,20 @@
 #include <string.h>
 #include "flow/join/range_cast.h"
 #include "flow/join/range_places.h"
+#include "host/host.h"
+#include "sql/rel/rel.h"
 
-/* Bit 0: it reads the left child, bit 1: the right one. */
-static unsigned reads(const struct rql_expr *e, uint32_t lefts)
+unsigned rql_join_reads(const struct rql_expr *e, uint32_t lefts)
 {
 	unsigned sides = e->kind == RQL_EXPR_REF ? (e->index < lefts ? 1 : 2) : 0;
 	for (uint32_t i = 0; i < e->child_count; i++)
-		sides |= reads(e->children[i], lefts);
-	return sides;
+		sides |= rql_join_reads(e->children[i], lefts);
+	return sides | (e->filter ? rql_join_reads(e->filter, lefts) : 0);
+}
+
+bool rql_join_null_finds(void)
+{
+	return rql_plan_dialect_of(rql_host_library_version()) != RQL_PLAN_2;
 }
 
 /* Which child the first operand is of: 0, 1; 2: it is no equality of the two. */
@@ -22,7 +28,7 @@ static unsigned equality(const struct rql_expr *e, uint32_t lefts)
 	const struct rql_expr *a = e->children[0], *b = e->children[1];
 	if (!rql_type_equal(a->type, b->type) || !rql_key_type(a->type))
 		return 2;
-	unsigned sides = reads(a, lefts) | reads(b, lefts) << 2;
+	unsigned sides = rql_join_reads(a, lefts) | rql_join_reads(b, lefts) << 2;
 	return sides == (1 | 2 << 2) ? 0 : sides == (2 | 1 << 2) ? 1 : 2;
 }
 
@@ -49,7 +55,7 @@ static bool is_bound(struct rql_expr *e, uint32_t lefts, struct bound *out)
 	if (e->kind != RQL_EXPR_COMPARE || (e->name[0] != '<' && e->name[0] != '>') || !strcmp(e->name, "<>"))
 		return false;
 	const struct rql_expr *a = e->children[0], *b = e->children[1];
-	unsigned sides = reads(a, lefts) | reads(b, lefts) << 2;
+	unsigned sides = rql_join_reads(a, lefts) | rql_join_reads(b, lefts) << 2;
 	*out = (struct bound){e, sides == (1 | 2 << 2) ? 0 : 1, e->name[0] == '>'};
 	return rql_type_equal(a->type, b->type) && rql_range_type(a->type) && (sides == (1 | 2 << 2) || sides == (2 | 1 << 2));
 }

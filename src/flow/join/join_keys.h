@@ -33,6 +33,10 @@ struct rql_join_way {
 	uint32_t column;
 	bool ranked; /* a range's value is a string, which is ranked and searched (range_places.h) */
 };
+/* Which children an expression over a join's columns reads: bit 0 the left one, which has `lefts` of them, bit 1 the right. */
+unsigned rql_join_reads(const struct rql_expr *e, uint32_t lefts);
+/* DuckDB 1.5 finds some row by a NULL of an ASOF join with keys. */
+bool rql_join_null_finds(void);
 /* Is the condition an equality of both sides? of: of the left and of the right child, over the join's columns. */
 bool rql_join_equality(const struct rql_rel *rel, uint32_t condition, const struct rql_expr *of[2]);
 struct rql_join_way rql_join_way_of(const struct rql_rel *rel);

@@ -5,7 +5,6 @@
 #include <stdatomic.h>
 #include <string.h>
 #include "flow/join/join_internal.h"
-#include "host/host.h"
 #include "sql/rel/rel.h"
 
 /* A key with fewer rows than this: they are tested one by one. */
@@ -79,7 +78,7 @@ static bool nulls_find(const struct joining *j)
 {
 	const struct rql_key_side *side = &j->words.sides[1];
 	struct range_bounds b;
-	if (!j->asof || !j->keys.key_count || rql_plan_dialect_of(rql_host_library_version()) == RQL_PLAN_2)
+	if (!j->asof || !j->keys.key_count || !rql_join_null_finds())
 		return false;
 	for (uint64_t at = 0; at < side->set->rows; at += RQL_VECTOR_ROWS) {
 		uint32_t n = rql_vector_part(at, side->set->rows);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "bind/block/price_host.h"
-#include "host/host.h"
+#include "flow/join/join_keys.h"
 #include "plan/join/join.h"
 #include "plan/join/join_order.h"
 #include "plan/price/await.h"
@@ -391,12 +391,6 @@ static rql_status look_up_keys(struct building *b, const struct rql_join_step *s
 	return status;
 }
 
-/* DuckDB 1.5 finds some row by a NULL of an ASOF join with keys (flow/join/join_range.c). */
-static bool null_finds(void)
-{
-	return rql_plan_dialect_of(rql_host_library_version()) != RQL_PLAN_2;
-}
-
 /* outer becomes its join with inner. What is prepared takes both sources over. */
 static rql_status join(struct building *b, const struct rql_join_step *step, struct chain *outer, struct chain *inner)
 {
@@ -424,7 +418,7 @@ static rql_status join(struct building *b, const struct rql_join_step *step, str
 	                        .single = step->single,
 	                        .nearest = step->nearest,
 	                        .keyless = step->nearest && !step->key_count,
-	                        .null_fails = step->nearest && step->key_count && null_finds(),
+	                        .null_fails = step->nearest && step->key_count && rql_join_null_finds(),
 	                        .probe = probe->source,
 	                        .build = build->source,
 	                        .probe_key = swap ? inner_key : outer_key,

@@ -347,7 +347,7 @@ static rql_status price_one(struct pricing *c, uint32_t m, struct rql_device *de
 		return rql_error_memory(c->err, 0, "a plan");
 	const char *reason = barred(c, m, device);
 	c->request->layout = c->layout;
-	c->request->totals = c->p->ctx->settings->totals;
+	c->request->totals = settings->totals;
 	if (reason)
 		return refuse(c, candidate, reason, false);
 	/* First what may count its rows; adding candidates may move them. Conditions that rows answer need not be taken. */

@@ -104,27 +104,30 @@ double rql_expected_key_values(const struct rql_known_rows *known, const struct 
 	return fmax(combinations(known, join, 0, left), combinations(known, join, 1, right));
 }
 
-double rql_expected_groups_of(const struct rql_known_rows *known, const struct rql_rel *join, const struct rql_rel *rel,
-                              unsigned side)
+/* Of rel's group keys over the rows of a node those that read the side, or (ANY_SIDE) all; a key of which nobody knows has so
+ * many values as `unknown`. */
+#define ANY_SIDE 2u
+static double groups_of(const struct rql_known_rows *known, const struct rql_rel *over, const struct rql_rel *rel,
+                        unsigned side, double unknown)
 {
-	const uint32_t lefts = join->children[0]->column_count;
 	double groups = 1;
 	for (uint32_t i = 0; i < rel->group_count; i++) {
 		const struct rql_expr *e = rel->exprs[i];
-		if (rql_sides_of(e, lefts) != side)
+		if (side != ANY_SIDE && rql_sides_of(e, over->children[0]->column_count) != side)
 			continue;
-		const double one = values_of_expr(known, join, e);
-		groups *= one == 0 ? UNKNOWN_GROUPS : one + 1; /* and NULL */
+		const double one = values_of_expr(known, over, e);
+		groups *= one == 0 ? unknown : one + 1; /* and NULL */
 	}
 	return groups;
 }
 
+double rql_expected_groups_of(const struct rql_known_rows *known, const struct rql_rel *join, const struct rql_rel *rel,
+                              unsigned side)
+{
+	return groups_of(known, join, rel, side, UNKNOWN_GROUPS);
+}
+
 double rql_expected_groups(const struct rql_known_rows *known, const struct rql_rel *rel)
 {
-	double groups = 1;
-	for (uint32_t i = 0; i < rel->group_count; i++) {
-		const double one = values_of_expr(known, rel->children[0], rel->exprs[i]);
-		groups *= one == 0 ? (double)INFINITY : one + 1;
-	}
-	return groups;
+	return groups_of(known, rel->children[0], rel, ANY_SIDE, (double)INFINITY);
 }
