@@ -207,13 +207,15 @@ static const struct rql_suite_fact facts[] = {
      "WindowClientWidth, WindowClientHeight, IsLink, IsDownload, DontCountHits, RefererHash, URLHash"},
 };
 
-const struct rql_suite rql_suite_clickbench = {"clickbench",
-                                               "ClickBench's queries over rows in the shape of its table hits",
-                                               RQL_SUITE_HITS,
-                                               true,
-                                               1e8,
-                                               tables,
-                                               facts,
-                                               1,
-                                               queries,
-                                               QUERIES};
+const struct rql_suite rql_suite_clickbench = {
+	.name = "clickbench",
+	.title = "ClickBench's queries over rows in the shape of its table hits",
+	.source = RQL_SUITE_HITS,
+	.by_rows = true,
+	.full_rows = 1e8,
+	.tables = tables,
+	.facts = facts,
+	.fact_count = 1,
+	.queries = queries,
+	.query_count = QUERIES,
+};

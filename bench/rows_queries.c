@@ -68,13 +68,13 @@ static const struct rql_suite_fact facts[] = {
 	{"lineorder_flat", "LO_ORDERDATE, LO_QUANTITY, LO_DISCOUNT, LO_EXTENDEDPRICE, LO_REVENUE, LO_SUPPLYCOST, C_CITY, "
                        "C_NATION, C_REGION, S_CITY, S_NATION, S_REGION, P_MFGR, P_CATEGORY, P_BRAND"}};
 
-const struct rql_suite rql_suite_rows = {"ssb-rows",
-                                         "selections of rows of SSB's lineorder_flat",
-                                         RQL_SUITE_SSB,
-                                         false,
-                                         0,
-                                         tables,
-                                         facts,
-                                         1,
-                                         queries,
-                                         sizeof queries / sizeof *queries};
+const struct rql_suite rql_suite_rows = {
+	.name = "ssb-rows",
+	.title = "selections of rows of SSB's lineorder_flat",
+	.source = RQL_SUITE_SSB,
+	.tables = tables,
+	.facts = facts,
+	.fact_count = 1,
+	.queries = queries,
+	.query_count = sizeof queries / sizeof *queries,
+};

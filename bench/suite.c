@@ -21,16 +21,17 @@ static const struct rql_suite_query groupby_queries[] = {
 };
 static const char *const groupby_tables[] = {"x", NULL};
 static const struct rql_suite_fact groupby_facts[] = {{"x", "*"}};
-static const struct rql_suite groupby = {"groupby",
-                                         "db-benchmark's questions 1 to 5, 7 and 10 about grouping",
-                                         RQL_SUITE_GROUPBY,
-                                         true,
-                                         0,
-                                         groupby_tables,
-                                         groupby_facts,
-                                         1,
-                                         groupby_queries,
-                                         sizeof groupby_queries / sizeof *groupby_queries};
+static const struct rql_suite groupby = {
+	.name = "groupby",
+	.title = "db-benchmark's questions 1 to 5, 7 and 10 about grouping",
+	.source = RQL_SUITE_GROUPBY,
+	.by_rows = true,
+	.tables = groupby_tables,
+	.facts = groupby_facts,
+	.fact_count = 1,
+	.queries = groupby_queries,
+	.query_count = sizeof groupby_queries / sizeof *groupby_queries,
+};
 
 /* ---- and its five questions about joins, under the sums that it checks them by ---- */
 
@@ -44,16 +45,20 @@ static const struct rql_suite_query join_queries[] = {
 };
 static const char *const join_tables[] = {"x", "small", "medium", "big", NULL};
 static const struct rql_suite_fact join_facts[] = {{"x", "*"}, {"small", "*"}, {"medium", "*"}, {"big", "*"}};
-static const struct rql_suite join = {"join",
-                                      "db-benchmark's five questions about joins",
-                                      RQL_SUITE_JOIN,
-                                      true,
-                                      0,
-                                      join_tables,
-                                      join_facts,
-                                      sizeof join_facts / sizeof *join_facts,
-                                      join_queries,
-                                      sizeof join_queries / sizeof *join_queries};
+static const struct rql_suite_key join_keys[] = {{"small", "id1"}, {"medium", "id2"}, {"medium", "id5"}, {"big", "id3"}};
+static const struct rql_suite join = {
+	.name = "join",
+	.title = "db-benchmark's five questions about joins",
+	.source = RQL_SUITE_JOIN,
+	.by_rows = true,
+	.tables = join_tables,
+	.facts = join_facts,
+	.fact_count = sizeof join_facts / sizeof *join_facts,
+	.queries = join_queries,
+	.query_count = sizeof join_queries / sizeof *join_queries,
+	.keys = join_keys,
+	.key_count = sizeof join_keys / sizeof *join_keys,
+};
 
 /* ---- joins whose keys come more than once on both sides: no star, and nothing to look a row up by ---- */
 
@@ -85,16 +90,20 @@ static const struct rql_suite_query pairs_queries[] = {
 };
 static const char *const pairs_tables[] = {"l", "r", NULL};
 static const struct rql_suite_fact pairs_facts[] = {{"l", "*"}, {"r", "*"}};
-static const struct rql_suite pairs = {"pairs",
-                                       "joins with keys that come more than once on both sides",
-                                       RQL_SUITE_PAIRS,
-                                       true,
-                                       0,
-                                       pairs_tables,
-                                       pairs_facts,
-                                       sizeof pairs_facts / sizeof *pairs_facts,
-                                       pairs_queries,
-                                       sizeof pairs_queries / sizeof *pairs_queries};
+static const struct rql_suite_key pairs_keys[] = {{"l", "k"}, {"r", "k"}};
+static const struct rql_suite pairs = {
+	.name = "pairs",
+	.title = "joins with keys that come more than once on both sides",
+	.source = RQL_SUITE_PAIRS,
+	.by_rows = true,
+	.tables = pairs_tables,
+	.facts = pairs_facts,
+	.fact_count = sizeof pairs_facts / sizeof *pairs_facts,
+	.queries = pairs_queries,
+	.query_count = sizeof pairs_queries / sizeof *pairs_queries,
+	.keys = pairs_keys,
+	.key_count = sizeof pairs_keys / sizeof *pairs_keys,
+};
 
 /* ---- joins by ranges and ASOF joins: points in spans of time, and trades with the quote before each ---- */
 
@@ -121,16 +130,20 @@ static const struct rql_suite_query ranges_queries[] = {
 };
 static const char *const ranges_tables[] = {"points", "spans", "trades", "quotes", NULL};
 static const struct rql_suite_fact ranges_facts[] = {{"points", "*"}, {"spans", "*"}, {"trades", "*"}, {"quotes", "*"}};
-static const struct rql_suite ranges = {"ranges",
-                                        "joins by ranges and ASOF joins",
-                                        RQL_SUITE_RANGES,
-                                        true,
-                                        0,
-                                        ranges_tables,
-                                        ranges_facts,
-                                        sizeof ranges_facts / sizeof *ranges_facts,
-                                        ranges_queries,
-                                        sizeof ranges_queries / sizeof *ranges_queries};
+static const struct rql_suite_key ranges_keys[] = {{"points", "t"}, {"quotes", "k, t"}, {"quotes", "t"}};
+static const struct rql_suite ranges = {
+	.name = "ranges",
+	.title = "joins by ranges and ASOF joins",
+	.source = RQL_SUITE_RANGES,
+	.by_rows = true,
+	.tables = ranges_tables,
+	.facts = ranges_facts,
+	.fact_count = sizeof ranges_facts / sizeof *ranges_facts,
+	.queries = ranges_queries,
+	.query_count = sizeof ranges_queries / sizeof *ranges_queries,
+	.keys = ranges_keys,
+	.key_count = sizeof ranges_keys / sizeof *ranges_keys,
+};
 
 /* ---- the Star Schema Benchmark, from the data of `rayql bench ssb` ---- */
 
@@ -158,12 +171,22 @@ const struct rql_suite *rql_suite_ssb(bool flat)
 	     "LO_ORDERDATE, LO_QUANTITY, LO_DISCOUNT, LO_EXTENDEDPRICE, LO_REVENUE, LO_SUPPLYCOST, C_CITY, "
 	     "C_NATION, C_REGION, S_CITY, S_NATION, S_REGION, P_MFGR, P_CATEGORY, P_BRAND"},
 	};
+	static const struct rql_suite_key keys[] = {
+		{"customer", "c_custkey"}, {"supplier", "s_suppkey"}, {"part", "p_partkey"}, {"date", "d_datekey"}};
 	static struct ssb_texts texts[2];
 	static struct rql_suite suites[2] = {
-		{"ssb", "the Star Schema Benchmark, five tables", RQL_SUITE_SSB, false, 0, NULL, NULL, 1, NULL,
-	     RQL_SSB_QUERIES},
-		{"ssb-flat", "the Star Schema Benchmark, lineorder_flat", RQL_SUITE_SSB, false, 0, NULL, NULL, 1, NULL,
-	     RQL_SSB_QUERIES},
+		{.name = "ssb",
+	     .title = "the Star Schema Benchmark, five tables",
+	     .source = RQL_SUITE_SSB,
+	     .fact_count = 1,
+	     .query_count = RQL_SSB_QUERIES,
+	     .keys = keys,
+	     .key_count = sizeof keys / sizeof *keys},
+		{.name = "ssb-flat",
+	     .title = "the Star Schema Benchmark, lineorder_flat",
+	     .source = RQL_SUITE_SSB,
+	     .fact_count = 1,
+	     .query_count = RQL_SSB_QUERIES},
 	};
 	const struct rql_ssb_form *form = flat ? &rql_ssb_flat : &rql_ssb_normalised;
 	struct ssb_texts *t = &texts[flat];

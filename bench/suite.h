@@ -24,6 +24,8 @@ struct rql_suite_query {
 	const char *key_order;
 };
 
+#define RQL_SUITE_KEYS 16u
+
 enum rql_suite_source { RQL_SUITE_SSB, RQL_SUITE_HITS, RQL_SUITE_GROUPBY, RQL_SUITE_JOIN, RQL_SUITE_PAIRS, RQL_SUITE_RANGES,
 	RQL_SUITE_TPCH };
 
@@ -31,6 +33,11 @@ enum rql_suite_source { RQL_SUITE_SSB, RQL_SUITE_HITS, RQL_SUITE_GROUPBY, RQL_SU
 struct rql_suite_fact {
 	const char *table;
 	const char *columns; /* those that the queries name */
+};
+
+/* A key that the queries look rows up by: CREATE INDEX ... ON table USING KIND (columns). */
+struct rql_suite_key {
+	const char *table, *columns;
 };
 
 struct rql_suite {
@@ -43,6 +50,8 @@ struct rql_suite {
 	uint32_t fact_count;
 	const struct rql_suite_query *queries;
 	uint32_t query_count;
+	const struct rql_suite_key *keys; /* at most RQL_SUITE_KEYS; none where no query joins */
+	uint32_t key_count;
 };
 
 /* The suite of that name; NULL: there is none. */

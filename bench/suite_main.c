@@ -34,6 +34,7 @@ static const char help[] =
 	"  --all-columns       index all columns instead of those that the queries name\n"
 	"  --auto-columns      SET rayql_auto_columns = on instead of CREATE INDEX\n"
 	"  --no-index          neither: what RayQL does without columns\n"
+	"  --lookups KIND      also CREATE INDEX ... USING KIND (auto, hash, sorted, btree, rx, cgrx) on the keys of joins\n"
 	"  --force             use columns also where DuckDB looks cheaper\n"
 	"  --rivals            ssb-flat on compute: two hand-written scans of the same rows on the same device beside it\n"
 	"  --least N           fail unless RayQL answers at least N of the queries\n"
@@ -95,7 +96,8 @@ static bool parse_value(struct rql_args *args, struct rql_suite_options *o, stru
 		return rql_args_value(args, "suite", &given->suite) || rql_args_value(args, "sf", &given->scales) ||
 		       rql_args_value(args, "rows", &given->rows) || rql_args_value(args, "db", &given->directory) ||
 		       rql_args_value(args, "json", &o->json) || rql_args_value(args, "data", &o->data) ||
-		       rql_args_value(args, "device", &o->device) || rql_args_value(args, "queries", &o->only);
+		       rql_args_value(args, "device", &o->device) || rql_args_value(args, "queries", &o->only) ||
+		       rql_args_value(args, "lookups", &o->lookups);
 	return true;
 }
 
@@ -110,6 +112,18 @@ static void check_queries(struct rql_args *args, const struct rql_suite_options 
 			rql_args_error(args, "--queries %s: %s has no query %s", o->only, o->suite->name, item);
 	}
 	free(copy);
+}
+
+static void check_lookups(struct rql_args *args, const struct rql_suite_options *o)
+{
+	static const char *const kinds[] = {"auto", "hash", "sorted", "btree", "rx", "cgrx"};
+	bool known = !o->lookups;
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds && !known; i++)
+		known = !strcmp(o->lookups, kinds[i]);
+	if (!known)
+		rql_args_error(args, "--lookups %s: expected auto, hash, sorted, btree, rx or cgrx", o->lookups);
+	else if (o->lookups && !o->suite->key_count)
+		rql_args_error(args, "--lookups: no query of %s joins", o->suite->name);
 }
 
 /* What depends on the suite. */
@@ -132,6 +146,7 @@ static void settle(struct rql_args *args, struct rql_suite_options *o, const str
 	parse_sizes(args, "sf", given->scales, 0.0001, 300, o);
 	parse_sizes(args, "rows", given->rows, 1000, 1e9, o);
 	check_queries(args, o);
+	check_lookups(args, o);
 	if (given->directory)
 		o->directory = strdup(given->directory);
 }

@@ -24,8 +24,9 @@ static double times_of(const struct rql_suite_result *r)
 
 static void print_query(FILE *out, const struct rql_suite_result *r)
 {
-	char a[7][16], who[48], bytes[32];
-	snprintf(who, sizeof who, "%s%s%s", *r->method ? r->method : "-", *r->unit ? "/" : "", r->unit);
+	char a[7][16], who[56], bytes[32];
+	snprintf(who, sizeof who, "%s%s%s%s", *r->method ? r->method : "-", *r->unit ? "/" : "", r->unit,
+	         r->lookups ? "+index" : "");
 	fprintf(out, "%-5s %-13s %8llu %9s %9s %9s %9s %8s %9s %8s %9s  %s", r->query->name, who,
 	        (unsigned long long)r->rows, digits(a[0], r->first_ms), digits(a[6], r->new_ms), digits(a[1], r->warm_ms),
 	        digits(a[2], r->host_ms), digits(a[3], times_of(r)), r->by_rayql ? rql_format_bytes(bytes, r->bytes_read) : "-",
@@ -60,6 +61,21 @@ static void print_indexes(FILE *out, const struct rql_suite_options *o, const st
 	}
 }
 
+/* With how many of the queries' plans look rows up in each. */
+static void print_lookups(FILE *out, const struct rql_suite_options *o, const struct rql_suite_run *run)
+{
+	for (uint32_t i = 0; o->lookups && i < o->suite->key_count; i++) {
+		const struct rql_suite_lookup *x = &run->lookups[i];
+		const struct rql_suite_key *key = &o->suite->keys[i];
+		char a[16], size[32];
+		uint32_t plans = 0;
+		for (uint32_t q = 0; q < o->suite->query_count; q++)
+			plans += run->results[q].lookups >> i & 1;
+		fprintf(out, "%s, %s on %s (%s): %s; built in %s ms; looked up by %u queries\n", x->name, o->lookups,
+		        key->table, key->columns, rql_format_bytes(size, (uint64_t)x->bytes), digits(a, x->build_ms), plans);
+	}
+}
+
 void rql_suite_report(FILE *out, const struct rql_suite_options *options, const struct rql_suite_run *run)
 {
 	const struct rql_suite *suite = options->suite;
@@ -79,6 +95,7 @@ void rql_suite_report(FILE *out, const struct rql_suite_options *options, const 
 			print_query(out, &run->results[i]);
 	fputc('\n', out);
 	print_indexes(out, options, run);
+	print_lookups(out, options, run);
 	fprintf(out, "all %u: geometric means %s ms, DuckDB %s ms, ratio %s; %u of %u answers are the same\n", s.queries,
 	        digits(a[0], s.warm_ms), digits(a[1], s.host_ms), digits(a[2], s.ratio), s.same, s.queries);
 	fprintf(out, "RayQL answered %u of %u", s.by_rayql, s.queries);
@@ -97,7 +114,22 @@ void rql_suite_report(FILE *out, const struct rql_suite_options *options, const 
 
 /* ---- JSON ---- */
 
-static void put_query(struct rql_strbuf *out, const struct rql_suite_result *r)
+static void put_looked_up(struct rql_strbuf *out, const struct rql_suite_result *r, const struct rql_suite_run *run)
+{
+	bool first = true;
+	rql_json_key(out, "looked_up");
+	rql_strbuf_put(out, "[");
+	for (uint32_t i = 0; i < RQL_SUITE_KEYS; i++) {
+		if (!(r->lookups >> i & 1))
+			continue;
+		rql_strbuf_put(out, first ? "" : ", ");
+		rql_json_text(out, run->lookups[i].name);
+		first = false;
+	}
+	rql_strbuf_put(out, "]");
+}
+
+static void put_query(struct rql_strbuf *out, const struct rql_suite_result *r, const struct rql_suite_run *run)
 {
 	rql_strbuf_put(out, "{");
 	rql_json_string(out, "name", r->query->name);
@@ -110,6 +142,8 @@ static void put_query(struct rql_strbuf *out, const struct rql_suite_result *r)
 	rql_json_string(out, "unit", r->unit);
 	rql_json_string(out, "device", r->device);
 	rql_json_string(out, "structure", r->structure);
+	if (r->lookups)
+		put_looked_up(out, r, run);
 	rql_json_string(out, "reason", r->reason);
 	rql_json_count(out, "rows", r->rows);
 	rql_json_count(out, "bytes_read", r->bytes_read);
@@ -176,6 +210,24 @@ static void put_index(struct rql_strbuf *out, const struct rql_suite_index *x)
 	rql_strbuf_put(out, "}");
 }
 
+static void put_lookups(struct rql_strbuf *out, const struct rql_suite_options *o, const struct rql_suite_run *run)
+{
+	rql_json_key(out, "lookups");
+	rql_strbuf_put(out, "[");
+	for (uint32_t i = 0; o->lookups && i < o->suite->key_count; i++) {
+		const struct rql_suite_lookup *x = &run->lookups[i];
+		rql_strbuf_put(out, i ? ", {" : "{");
+		rql_json_string(out, "name", x->name);
+		rql_json_string(out, "kind", o->lookups);
+		rql_json_string(out, "columns", o->suite->keys[i].columns);
+		rql_json_number(out, "bytes", x->bytes);
+		rql_json_number(out, "build_ms", x->build_ms);
+		rql_json_number(out, "device_bytes", x->device_bytes);
+		rql_strbuf_put(out, "}");
+	}
+	rql_strbuf_put(out, "]");
+}
+
 static void put_run(struct rql_strbuf *out, const struct rql_suite_options *o, const struct rql_suite_run *run)
 {
 	rql_strbuf_put(out, "{");
@@ -193,6 +245,8 @@ static void put_run(struct rql_strbuf *out, const struct rql_suite_options *o, c
 		put_index(out, &run->indexes[i]);
 	}
 	rql_strbuf_put(out, "]");
+	if (o->lookups)
+		put_lookups(out, o, run);
 	rql_json_key(out, "queries");
 	rql_strbuf_put(out, "[");
 	bool first = true;
@@ -200,7 +254,7 @@ static void put_run(struct rql_strbuf *out, const struct rql_suite_options *o, c
 		if (!run->results[i].query)
 			continue;
 		rql_strbuf_put(out, first ? "\n    " : ",\n    ");
-		put_query(out, &run->results[i]);
+		put_query(out, &run->results[i], run);
 		first = false;
 	}
 	rql_strbuf_put(out, "]}");

@@ -154,12 +154,44 @@ static rql_status describe_index(struct bench *b, const struct rql_suite_fact *f
 	return plain_bytes(b, fact, index->rows, &index->plain_bytes);
 }
 
+/* The index on key i of the suite. */
+static rql_status build_lookup(struct bench *b, uint32_t i)
+{
+	const struct rql_suite_key *key = &b->suite->keys[i];
+	struct rql_suite_lookup *lookup = &b->run->lookups[i];
+	snprintf(lookup->name, sizeof lookup->name, "%s_lookup%02u", key->table, i);
+	say(b, "%s %g: %s on %s", b->suite->name, b->run->size, b->options->lookups, key->table);
+	RQL_TRY(rql_client_run(b->con, b->err, "DROP INDEX IF EXISTS %s", lookup->name));
+	uint64_t start = rql_now_ns();
+	RQL_TRY(rql_client_run(b->con, b->err, "CREATE INDEX %s ON %s USING %s (%s)", lookup->name, key->table,
+	                       b->options->lookups, key->columns));
+	lookup->build_ms = (double)(rql_now_ns() - start) / 1e6;
+	return RQL_OK;
+}
+
+static uint32_t lookup_count(const struct bench *b)
+{
+	return b->options->lookups ? b->suite->key_count : 0;
+}
+
+static rql_status describe_lookups(struct bench *b)
+{
+	for (uint32_t i = 0; i < lookup_count(b); i++) {
+		struct rql_suite_lookup *lookup = &b->run->lookups[i];
+		const char from[] = "FROM rayql_structures() WHERE name";
+		RQL_TRY(rql_client_number(b->con, &lookup->bytes, b->err, "SELECT bytes %s = '%s'", from, lookup->name));
+		RQL_TRY(rql_client_number(b->con, &lookup->device_bytes, b->err, "SELECT device_bytes %s = '%s'", from,
+		                          lookup->name));
+	}
+	return RQL_OK;
+}
+
 static rql_status describe_indexes(struct bench *b)
 {
 	for (uint32_t i = 0; i < b->suite->fact_count; i++)
 		RQL_TRY(describe_index(b, &b->suite->facts[i], &b->run->indexes[i]));
 	b->run->rows = (uint64_t)b->run->indexes[0].rows;
-	return RQL_OK;
+	return describe_lookups(b);
 }
 
 /* ---- queries ---- */
@@ -204,6 +236,24 @@ static rql_status note_run(struct bench *b, struct rql_suite_result *r)
 	if (r->by_rayql && gbps > 0)
 		r->floor_ms = (double)r->bytes_read / (gbps * 1e6) + (on_cpu ? 0 : b->run->launch_us / 1e3);
 	return RQL_OK;
+}
+
+/* Which of the indexes that were made for it the plan names. */
+static rql_status note_lookups(struct bench *b, struct rql_suite_result *r)
+{
+	struct rql_strbuf explain = {0}, plan = {0};
+	if (!lookup_count(b))
+		return RQL_OK;
+	rql_strbuf_printf(&explain, "EXPLAIN %s", r->sql);
+	rql_status status = rql_client_json(b->con, rql_strbuf_text(&explain), &plan, b->err);
+	const char *text = rql_strbuf_text(&plan), *others = strstr(text, "candidates:");
+	for (uint32_t i = 0; i < lookup_count(b) && status == RQL_OK; i++) {
+		const char *at = strstr(text, b->run->lookups[i].name);
+		r->lookups |= (uint32_t)(at && (!others || at < others)) << i;
+	}
+	rql_strbuf_free(&plan);
+	rql_strbuf_free(&explain);
+	return status;
 }
 
 static rql_status time_device(struct bench *b, struct rql_suite_result *r)
@@ -272,6 +322,7 @@ static rql_status time_rayql(struct bench *b, struct rql_suite_result *r, struct
 		}
 	}
 	RQL_TRY(note_run(b, r));
+	RQL_TRY(note_lookups(b, r));
 	r->warm_ms = rql_samples_median(&total);
 	r->warm_least_ms = rql_samples_min(&total);
 	r->plan_us = rql_samples_median(&plan);
@@ -383,6 +434,8 @@ static rql_status prepare(struct bench *b)
 		say(b, "%s %g: columns of %s", b->suite->name, b->run->size, b->suite->facts[i].table);
 		RQL_TRY(build_index(b, &b->suite->facts[i], &b->run->indexes[i]));
 	}
+	for (uint32_t i = 0; i < lookup_count(b); i++)
+		RQL_TRY(build_lookup(b, i));
 	return RQL_OK;
 }
 
@@ -395,6 +448,7 @@ static rql_status run_units(struct bench *b, struct rql_suite_run *runs, struct 
 		struct rql_suite_run *run = &runs[u];
 		run->load_s = runs[0].load_s;
 		memcpy(run->indexes, runs[0].indexes, sizeof run->indexes);
+		memcpy(run->lookups, runs[0].lookups, sizeof run->lookups);
 		b->run = run;
 		RQL_TRY(use_unit(b));
 		RQL_TRY(run_queries(b));
@@ -402,6 +456,8 @@ static rql_status run_units(struct bench *b, struct rql_suite_run *runs, struct 
 	}
 	for (uint32_t i = 0; i < b->suite->fact_count && b->options->columns == RQL_COLUMNS_INDEX; i++)
 		RQL_TRY(rql_client_run(b->con, b->err, "DROP INDEX IF EXISTS %s_columns", b->suite->facts[i].table));
+	for (uint32_t i = 0; i < lookup_count(b); i++)
+		RQL_TRY(rql_client_run(b->con, b->err, "DROP INDEX IF EXISTS %s", b->run->lookups[i].name));
 	return RQL_OK;
 }
 

@@ -24,6 +24,7 @@ struct rql_suite_options {
 	int64_t seed, threads, runs;
 	int64_t least; /* fail unless so many queries are answered by RayQL, on every unit */
 	enum rql_suite_columns columns;
+	const char *lookups; /* CREATE INDEX ... USING that kind on the suite's keys, too; NULL: none */
 	bool all_columns; /* USING columns (*) instead of those that the queries name */
 	bool rivals;      /* ssb-flat on compute: the scans of rival.h beside it */
 	bool force;       /* SET rayql_force = on: also where DuckDB looks cheaper */
@@ -41,6 +42,12 @@ struct rql_suite_index {
 	double device_bytes; /* on GPUs, after the queries */
 };
 
+/* An index to look rows up by (--lookups). */
+struct rql_suite_lookup {
+	char name[32];
+	double bytes, build_ms, device_bytes; /* as above */
+};
+
 struct rql_suite_result {
 	const struct rql_suite_query *query; /* of the suite; `sized` is what was run */
 	struct rql_suite_query sized;
@@ -48,6 +55,7 @@ struct rql_suite_result {
 	char *sql;
 	char method[24], unit[24], device[32], structure[64];
 	bool by_rayql;    /* a method answered, not the host */
+	uint32_t lookups; /* bit i: its plan looks rows up in the suite's key i, as EXPLAIN says */
 	char *reason;     /* RayQL's one line: why this plan, or why the host */
 	char *error;      /* why there are no times; NULL when there are */
 	char *difference; /* what is wrong with the answer; NULL when it is right */
@@ -73,6 +81,7 @@ struct rql_suite_run {
 	double launch_us; /* GPUs: device time of an empty pass */
 	double read_gbps; /* of the unit's device, for floors */
 	struct rql_suite_index indexes[RQL_SUITE_FACTS];
+	struct rql_suite_lookup lookups[RQL_SUITE_KEYS]; /* suite->key_count of them, with --lookups */
 	struct rql_suite_result *results; /* suite->query_count, those not run without a query */
 	uint32_t failed;                  /* answers that differ or are missing */
 };

@@ -186,13 +186,20 @@ static const struct rql_suite_fact facts[] = {
 	{"customer", "*"}, {"supplier", "*"}, {"nation", "*"},   {"region", "*"},
 };
 
-const struct rql_suite rql_suite_tpch = {"tpch",
-                                         "TPC-H's 22 queries",
-                                         RQL_SUITE_TPCH,
-                                         false,
-                                         0,
-                                         tables,
-                                         facts,
-                                         sizeof facts / sizeof *facts,
-                                         queries,
-                                         sizeof queries / sizeof *queries};
+static const struct rql_suite_key keys[] = {
+	{"customer", "c_custkey"}, {"lineitem", "l_orderkey"}, {"lineitem", "l_partkey"}, {"nation", "n_nationkey"},
+	{"orders", "o_orderkey"}, {"orders", "o_custkey"}, {"part", "p_partkey"}, {"partsupp", "ps_partkey, ps_suppkey"},
+	{"partsupp", "ps_suppkey"}, {"region", "r_regionkey"}, {"supplier", "s_suppkey"},
+};
+const struct rql_suite rql_suite_tpch = {
+	.name = "tpch",
+	.title = "TPC-H's 22 queries",
+	.source = RQL_SUITE_TPCH,
+	.tables = tables,
+	.facts = facts,
+	.fact_count = sizeof facts / sizeof *facts,
+	.queries = queries,
+	.query_count = sizeof queries / sizeof *queries,
+	.keys = keys,
+	.key_count = sizeof keys / sizeof *keys,
+};

@@ -10,6 +10,8 @@ if [ "$unit" = auto ]; then
 else
 	set -- --units "$unit"
 fi
+# Of the units of joins, cpu has indexes to look rows up by, and the others have none.
+case $suite/$unit in tpch/cpu | join/cpu) set -- "$@" --lookups auto ;; esac
 set -- "$@" --suite "$suite" "$size" --runs 1 --force --quiet --least "$least" --db "$folder/$suite-$unit"
 if [ "$suite" != "${suite#tpch}" ]; then
 	# One folder for both units: made once, whole or not at all.
