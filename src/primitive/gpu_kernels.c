@@ -9,7 +9,6 @@
 #include "shaders/primitive/compact_write_flags_64.comp.h"
 #include "shaders/primitive/indirect.comp.h"
 #include "shaders/primitive/nth.comp.h"
-#include "shaders/primitive/reduce.comp.h"
 #include "shaders/primitive/prefix_sums_32.comp.h"
 #include "shaders/primitive/prefix_sums_64.comp.h"
 #include "shaders/primitive/prefix_tiles_32_32.comp.h"
@@ -23,10 +22,6 @@
 	                       sizeof(struct rql_##args##_args)},
 static const struct rql_kernel kernels[RQL_KERNEL_COUNT] = {RQL_PRIMITIVE_KERNELS(X)};
 #undef X
-
-/* The shaders spell these out. */
-_Static_assert(RQL_WORD_I64 == 0 && RQL_WORD_U64 == 1 && RQL_WORD_F64 == 2, "ordered.glsl has the same");
-_Static_assert(RQL_REDUCE_SUM64 == 0 && RQL_REDUCE_SUM128 == 1 && RQL_REDUCE_MIN == 2, "reduce.comp has the same");
 
 rql_status rql_primitive_pipeline(struct rql_device *device, enum rql_primitive_kernel kernel,
                                   const uint32_t *constants, uint32_t count, const struct rql_pipeline **out,

@@ -1,14 +1,14 @@
-/* What methods are put together from, on the CPU and on a GPU: prefix sum, compaction, reduction, radix sort, selection.
+/* What methods are put together from, on a GPU: prefix sum, compaction, radix sort, selection.
  *
  * Each has one description struct. A GPU version is recorded into rql_commands and needs no host round trip: fill the
  * struct, ask rql_X_temp_bytes for the temporary memory, give a buffer of that size as `temp`, and call rql_record_X.
- * Size and recording come from the same plan, so they cannot differ. Sizes are fixed when recording. A CPU version
- * (rql_cpu_X) takes plain pointers and the CPU device, on whose threads it runs.
+ * Size and recording come from the same plan, so they cannot differ. Sizes are fixed when recording. Selection has a CPU version, too
+ * (rql_cpu_nth).
  *
  * Counts are 64-bit throughout. No subgroup size and no forward progress between workgroups is assumed. Nothing is
  * written outside of what a struct says, and inputs are left as they are unless input and output are the same memory.
  *
- * Errors: INTERNAL when a span lies outside of its buffer or a parameter is out of range, MEMORY (CPU), and what
+ * Errors: INTERNAL when a span lies outside of its buffer or a parameter is out of range, and what
  * rql_pipeline_get returns. After an error of rql_record_X some passes may have been recorded: drop the recording. */
 #ifndef RQL_PRIMITIVE_PRIMITIVE_H
 #define RQL_PRIMITIVE_PRIMITIVE_H
@@ -25,7 +25,6 @@ struct rql_span {
 };
 
 /* ---- order-preserving keys: a < b as values if and only if key(a) < key(b) as unsigned integers ---- */
-enum rql_word_type { RQL_WORD_I64, RQL_WORD_U64, RQL_WORD_F64 };
 #define RQL_KEY_NAN UINT64_C(0xfff8000000000000) /* every NaN; above +infinity, as the host orders it */
 
 static inline uint64_t rql_key_of_i64(int64_t value)
@@ -63,9 +62,6 @@ struct rql_prefix_sum {
 };
 uint64_t rql_prefix_temp_bytes(const struct rql_prefix_sum *scan);
 rql_status rql_record_prefix_sum(struct rql_commands *c, const struct rql_prefix_sum *scan, struct rql_error *err) RQL_MUST_CHECK;
-/* total may be NULL. */
-rql_status rql_cpu_prefix_sum(struct rql_device *cpu, enum rql_prefix_kind kind, bool inclusive, const void *in, void *out,
-                        uint64_t count, uint64_t *total, struct rql_error *err) RQL_MUST_CHECK;
 
 /* ---- compaction ---- */
 enum rql_compact_kind {
@@ -84,33 +80,11 @@ struct rql_compact {
 uint64_t rql_compact_temp_bytes(const struct rql_compact *compact);
 rql_status rql_record_compact(struct rql_commands *c, const struct rql_compact *compact,
                               struct rql_error *err) RQL_MUST_CHECK;
-rql_status rql_cpu_compact(struct rql_device *cpu, enum rql_compact_kind kind, const void *in, uint64_t count,
-                           uint32_t index_bits, void *out, uint64_t *found, struct rql_error *err) RQL_MUST_CHECK;
 
 /* From a uint64_t on the device to the counts of rql_record_dispatch_indirect: as many workgroups as it takes to give
  * `items_per_group` items to each (the last ones may be too many: shaders test rql_group()). `groups`: uint32_t[3]. */
 rql_status rql_record_indirect(struct rql_commands *c, struct rql_span items, uint32_t items_per_group,
                                struct rql_span groups, struct rql_error *err) RQL_MUST_CHECK;
-
-/* ---- reduction ---- */
-enum rql_reduce_kind {
-	RQL_REDUCE_SUM64,  /* one word, modular; not for F64 */
-	RQL_REDUCE_SUM128, /* two words, low first; exact; not for F64 */
-	RQL_REDUCE_MIN,    /* one word in the values' own type; of nothing: the greatest value (F64: NaN) */
-	RQL_REDUCE_MAX     /* of nothing: the least value (F64: -infinity) */
-};
-struct rql_reduce {
-	enum rql_reduce_kind kind;
-	enum rql_word_type type;
-	uint64_t count;
-	struct rql_span in, out, temp;
-};
-uint64_t rql_reduce_temp_bytes(const struct rql_reduce *reduce);
-rql_status rql_record_reduce(struct rql_commands *c, const struct rql_reduce *reduce,
-                             struct rql_error *err) RQL_MUST_CHECK;
-/* out: two words for SUM128, else one. */
-rql_status rql_cpu_reduce(struct rql_device *cpu, enum rql_reduce_kind kind, enum rql_word_type type, const void *in,
-                          uint64_t count, uint64_t *out, struct rql_error *err) RQL_MUST_CHECK;
 
 /* ---- radix sort: stable, ascending, by bits [low_bit, high_bit) of unsigned keys ---- */
 struct rql_sort {

@@ -20,7 +20,6 @@
 	X(COMPACT_WRITE_FLAGS_32, compact_write_flags_32, compact)                                                         \
 	X(COMPACT_WRITE_FLAGS_64, compact_write_flags_64, compact)                                                         \
 	X(INDIRECT, indirect, indirect)                                                                                    \
-	X(REDUCE, reduce, reduce)                                                                                          \
 	X(NTH, nth, nth)                                                                                                   \
 	X(SORT_COUNT_32, sort_count_32, sort)                                                                              \
 	X(SORT_COUNT_64, sort_count_64, sort)
@@ -68,19 +67,6 @@ static inline struct rql_tiling rql_tiling_of(uint64_t items, uint32_t tile, uin
 	uint64_t tiles = rql_div_up(items, tile);
 	uint64_t per_group = tiles <= alone ? (tiles ? tiles : 1) : rql_div_up(tiles, RQL_TILE_GROUPS);
 	return (struct rql_tiling){tiles, per_group, rql_div_up(tiles, per_group)};
-}
-
-/* ---- CPU ---- */
-#define RQL_CPU_CHUNK 65536u /* items: two columns of them stay in a core's L2 */
-/* Chunks of a loop over `count` items, so that each worker gets several and none is below RQL_CPU_CHUNK. */
-struct rql_cpu_chunks {
-	uint64_t count, size, number;
-};
-struct rql_cpu_chunks rql_cpu_chunks(const struct rql_device *cpu, uint64_t count);
-static inline uint64_t rql_chunk_end(const struct rql_cpu_chunks *chunks, uint64_t chunk)
-{
-	uint64_t end = (chunk + 1) * chunks->size;
-	return end < chunks->count ? end : chunks->count;
 }
 
 #endif

@@ -31,14 +31,6 @@ struct rql_indirect_args {
 };
 RQL_KERNEL_STRUCT_SIZE(rql_indirect_args, 24);
 
-/* Specialization constants 1: rql_reduce_kind, 2: rql_word_type, 3: the input is partial results of two words. */
-struct rql_reduce_args {
-	uint64_t in_items, out_items;
-	uint64_t count;
-	uint32_t groups, last; /* last: writes the result, else one partial result per workgroup */
-};
-RQL_KERNEL_STRUCT_SIZE(rql_reduce_args, 32);
-
 #define RQL_SORT_DIGITS 256u
 struct rql_sort_args {
 	uint64_t keys_in, keys_out, values_in, values_out;

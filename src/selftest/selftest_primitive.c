@@ -1,8 +1,6 @@
-/* Prefix sum, compaction, reduction and selection against loops. Each check runs on the device under test: the CPU versions on the
- * CPU, recorded passes on a GPU. */
+/* Prefix sum, compaction and selection against loops: recorded passes on a GPU, and selection on the CPU, too. */
 #include "selftest/selftest_case.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,15 +85,9 @@ static rql_status check_scan(struct rql_selftest *t, const struct scan_check *k,
 	snprintf(what, sizeof(what), "%s scan kind %d of %llu%s", k->inclusive ? "inclusive" : "exclusive", (int)k->kind,
 	         (unsigned long long)k->count, k->in_place ? " in place" : "");
 	plain_scan(k, in, wanted, &wanted_total);
-	if (!rql_selftest_on_cpu(t))
-		status = gpu_scan(t, k, in, got, &got_total, err);
-	else if (k->in_place)
-		status = rql_cpu_prefix_sum(t->cpu, k->kind, k->inclusive, in, in, k->count, &got_total, err);
-	else
-		status = rql_cpu_prefix_sum(t->cpu, k->kind, k->inclusive, in, got, k->count, &got_total, err);
+	status = gpu_scan(t, k, in, got, &got_total, err);
 	if (status == RQL_OK)
-		status = rql_selftest_same(rql_selftest_on_cpu(t) && k->in_place ? in : got, wanted, k->count,
-		                           scan_out_width(k->kind), what, err);
+		status = rql_selftest_same(got, wanted, k->count, scan_out_width(k->kind), what, err);
 	if (status == RQL_OK && got_total != wanted_total)
 		status = rql_selftest_wrong(err, "%s: total %llu instead of %llu", what, (unsigned long long)got_total,
 		                            (unsigned long long)wanted_total);
@@ -175,15 +167,11 @@ static rql_status compare_compact(struct rql_selftest *t, const struct compact_c
 	uint32_t groups[3] = {0};
 	snprintf(what, sizeof(what), "compaction kind %d of %llu to %u bits", (int)k->kind, (unsigned long long)k->count,
 	         k->index_bits);
-	if (rql_selftest_on_cpu(t))
-		RQL_TRY(rql_cpu_compact(t->cpu, k->kind, k->in, k->count, k->index_bits, got, &got_found, err));
-	else
-		RQL_TRY(gpu_compact(t, k, found, got, &got_found, groups, err));
+	RQL_TRY(gpu_compact(t, k, found, got, &got_found, groups, err));
 	if (got_found != found)
 		return rql_selftest_wrong(err, "%s: %llu found instead of %llu", what, (unsigned long long)got_found,
 		                          (unsigned long long)found);
-	if (!rql_selftest_on_cpu(t) &&
-	    (groups[0] > 65535 || groups[1] < 1 || groups[2] != 1 || (uint64_t)groups[0] * groups[1] * 3 < found))
+	if (groups[0] > 65535 || groups[1] < 1 || groups[2] != 1 || (uint64_t)groups[0] * groups[1] * 3 < found)
 		return rql_selftest_wrong(err, "%s: %u x %u x %u workgroups for %llu items of 3", what, groups[0], groups[1],
 		                          groups[2], (unsigned long long)found);
 	if (k->index_bits == 32)
@@ -233,113 +221,6 @@ static rql_status test_compact(struct rql_selftest *t, struct rql_error *err)
 	/* More tiles than workgroups. */
 	struct compact_check k = {.kind = RQL_COMPACT_BITS, .index_bits = 32, .count = 3 * HUGE_SIZE};
 	return t->thorough ? check_compact(t, k, 30, err) : RQL_OK;
-}
-
-/* ---- reduction ---- */
-
-static rql_status gpu_reduce(struct rql_selftest *t, enum rql_reduce_kind kind, enum rql_word_type type,
-                             const uint64_t *in, uint64_t count, uint64_t *out, struct rql_error *err)
-{
-	struct rql_reduce reduce = {.kind = kind, .type = type, .count = count};
-	struct rql_commands *c;
-	uint64_t out_bytes = kind == RQL_REDUCE_SUM128 ? 16 : 8;
-	RQL_TRY(rql_selftest_buffer(t, count * 8, in, "reduction input", &reduce.in.buffer, err));
-	RQL_TRY(rql_selftest_buffer(t, out_bytes, NULL, "reduction output", &reduce.out.buffer, err));
-	RQL_TRY(rql_selftest_buffer(t, rql_reduce_temp_bytes(&reduce), NULL, "reduction temp", &reduce.temp.buffer, err));
-	RQL_TRY(rql_selftest_record(t, &c, err));
-	RQL_TRY(rql_record_reduce(c, &reduce, err));
-	RQL_TRY(rql_selftest_execute(t, err));
-	RQL_TRY(rql_buffer_download(reduce.out.buffer, 0, out, out_bytes, err));
-	rql_selftest_drop(t);
-	return RQL_OK;
-}
-
-/* As the host orders doubles: NaN is the greatest. */
-static bool before(enum rql_word_type type, uint64_t a, uint64_t b)
-{
-	double x, y;
-	if (type == RQL_WORD_U64)
-		return a < b;
-	if (type == RQL_WORD_I64)
-		return (int64_t)a < (int64_t)b;
-	memcpy(&x, &a, 8);
-	memcpy(&y, &b, 8);
-	return isnan(y) ? !isnan(x) : x < y;
-}
-
-static void plain_reduce(enum rql_reduce_kind kind, enum rql_word_type type, const uint64_t *in, uint64_t count,
-                         uint64_t *out)
-{
-	rql_uint128 sum = 0;
-	for (uint64_t i = 0; i < count; i++) {
-		if (kind == RQL_REDUCE_SUM64 || kind == RQL_REDUCE_SUM128)
-			sum += type == RQL_WORD_I64 ? (rql_uint128)(rql_int128)(int64_t)in[i] : in[i];
-		else if (i == 0 || (kind == RQL_REDUCE_MIN ? before(type, in[i], out[0]) : before(type, out[0], in[i])))
-			out[0] = in[i];
-	}
-	if (kind == RQL_REDUCE_SUM64 || kind == RQL_REDUCE_SUM128) {
-		out[0] = (uint64_t)sum;
-		out[1] = (uint64_t)(sum >> 64);
-	}
-}
-
-/* A word of the type, odd ones among them. */
-static uint64_t draw(struct rql_selftest *t, enum rql_word_type type)
-{
-	static const double odd[] = {0.0, -0.0, 1e-310, -1e-310};
-	uint64_t bits = rql_selftest_random(t), choice = rql_selftest_below(t, 64);
-	double value;
-	if (type != RQL_WORD_F64)
-		return choice < 8 ? bits % 1000 : choice < 10 ? bits | UINT64_C(1) << 63 : bits;
-	if (choice < 8) {
-		value = choice < 4 ? odd[choice] : choice == 4 ? (double)INFINITY : choice == 5 ? -(double)INFINITY : 1.5;
-		memcpy(&bits, &value, 8);
-	}
-	return bits; /* NaNs of both signs occur among random bits */
-}
-
-static rql_status check_reduce(struct rql_selftest *t, enum rql_reduce_kind kind, enum rql_word_type type,
-                               uint64_t count, struct rql_error *err)
-{
-	uint64_t got[2] = {0}, wanted[2] = {0};
-	uint64_t *in = malloc(count * 8 + 8);
-	rql_status status = in ? RQL_OK : rql_error_memory(err, count * 8, "a selftest's data");
-	if (status == RQL_OK) {
-		bool narrow = rql_selftest_below(t, 2); /* no NaN hides everything else */
-		for (uint64_t i = 0; i < count; i++)
-			do
-				in[i] = draw(t, type);
-			while (narrow && type == RQL_WORD_F64 && (in[i] & INT64_MAX) > UINT64_C(0x7ff0000000000000));
-		plain_reduce(kind, type, in, count, wanted);
-		status = rql_selftest_on_cpu(t) ? rql_cpu_reduce(t->cpu, kind, type, in, count, got, err)
-		                                : gpu_reduce(t, kind, type, in, count, got, err);
-	}
-	free(in);
-	bool sum = kind == RQL_REDUCE_SUM64 || kind == RQL_REDUCE_SUM128;
-	bool same = sum ? got[0] == wanted[0] && (kind == RQL_REDUCE_SUM64 || got[1] == wanted[1])
-	                : !before(type, got[0], wanted[0]) && !before(type, wanted[0], got[0]);
-	if (status == RQL_OK && !same && (count || sum))
-		status = rql_selftest_wrong(err, "reduction kind %d of %llu of type %d: %#llx %#llx instead of %#llx %#llx",
-		                            (int)kind, (unsigned long long)count, (int)type, (unsigned long long)got[1],
-		                            (unsigned long long)got[0], (unsigned long long)wanted[1],
-		                            (unsigned long long)wanted[0]);
-	return status;
-}
-
-static rql_status test_reduce(struct rql_selftest *t, struct rql_error *err)
-{
-	for (int kind = RQL_REDUCE_SUM64; kind <= RQL_REDUCE_MAX; kind++) {
-		for (int type = RQL_WORD_I64; type <= RQL_WORD_F64; type++) {
-			if (kind <= RQL_REDUCE_SUM128 && type == RQL_WORD_F64)
-				continue;
-			for (uint32_t i = (uint32_t)(kind + type) % 2; i < SIZES; i += 2)
-				RQL_TRY(check_reduce(t, (enum rql_reduce_kind)kind, (enum rql_word_type)type, sizes[i], err));
-			/* More items than the workgroups take in one stride. */
-			RQL_TRY(check_reduce(t, (enum rql_reduce_kind)kind, (enum rql_word_type)type,
-			                     t->thorough ? HUGE_SIZE : LARGE, err));
-		}
-	}
-	return RQL_OK;
 }
 
 /* ---- the n-th greatest ---- */
@@ -404,11 +285,11 @@ static rql_status test_nth(struct rql_selftest *t, struct rql_error *err)
 	return check_nth(t, LARGE, UINT64_MAX >> 20, err);
 }
 
-#define ANYWHERE (RQL_SELFTEST_UNIT(RQL_UNIT_CPU) | RQL_SELFTEST_UNIT(RQL_UNIT_COMPUTE))
+#define COMPUTE RQL_SELFTEST_UNIT(RQL_UNIT_COMPUTE)
+#define ANYWHERE (RQL_SELFTEST_UNIT(RQL_UNIT_CPU) | COMPUTE)
 const struct rql_selftest_case rql_selftest_primitive[] = {
-	{"primitive.scan", ANYWHERE, test_scan},
-	{"primitive.compact", ANYWHERE, test_compact},
-	{"primitive.reduce", ANYWHERE, test_reduce},
+	{"primitive.scan", COMPUTE, test_scan},
+	{"primitive.compact", COMPUTE, test_compact},
 	{"primitive.nth", ANYWHERE, test_nth},
 	{0},
 };
