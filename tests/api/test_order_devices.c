@@ -180,6 +180,24 @@ static void plans(void **state)
 	close_session(&s);
 }
 
+/* A top-N by a key with few values: rows that tie are told apart by the next keys, and only some are fetched. */
+static void ties(void **state)
+{
+	(void)state;
+	if (!has_unit("compute"))
+		skip();
+	struct session s = order_session();
+	run(s.con, "SET rayql_force = on; CREATE TABLE many AS SELECT i::INTEGER id, (hash(i) % 3)::INTEGER k, "
+	           "CASE WHEN i % 5 > 0 THEN (hash(i * 3) % 4)::INTEGER END n, hash(i * 5) % 6 h, 7 one FROM range(" MANY ") r(i); "
+	           "CREATE INDEX mc ON many USING columns (*)");
+	compare(s.con, "SELECT id, k, n, h, one FROM many UNION ALL SELECT id + 100000, k, n, h, one FROM many "
+	               "ORDER BY one, k DESC, n NULLS FIRST, h DESC, id LIMIT 100", "materialise");
+	rayql_query_info info = {.size = sizeof info};
+	assert_int_equal(rayql_last_query(s.con, &info), RAYQL_OK);
+	assert_in_range(info.bytes_read, 1, 200000); /* all rows have 1,280,000 */
+	close_session(&s);
+}
+
 /* Without an order there is nothing for a device to do; few rows, and wide numbers, are the CPU's; what the device's memory
  * does not hold is refused with what it needs and what there is. */
 static void refusals(void **state)
@@ -230,7 +248,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(keys),  cmocka_unit_test(pipelines), cmocka_unit_test(random_orders),
-		cmocka_unit_test(plans), cmocka_unit_test(refusals),  cmocka_unit_test(faults),
+		cmocka_unit_test(plans), cmocka_unit_test(ties),      cmocka_unit_test(refusals),
+		cmocka_unit_test(faults),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

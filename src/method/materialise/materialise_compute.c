@@ -16,6 +16,7 @@
 #define SORTED_NS 25.0
 #define TOP_PASSES 11 /* of a top-N on the device, without the gathering of columns */
 #define TOP_BYTES 80.0 /* a row there: the word written once and read nine times */
+#define TOP_KEY_BYTES 24.0 /* another key in the word: its field, the word read and written */
 
 struct rql_prepared {
 	struct rql_stage stage; /* first (rql_stage_prepared) */
@@ -247,7 +248,10 @@ static double order_ns(const struct rql_materialise *m, const struct rql_profile
 {
 	if (rql_materialise_sort_pays(m, rows))
 		return rql_materialise_sort_ns(m, profile, rows);
-	return rql_materialise_top_pays(m, rows) ? TOP_PASSES * profile->pass_ns + rows * TOP_BYTES / profile->read_gbps : 0;
+	if (!rql_materialise_top_pays(m, rows))
+		return 0;
+	const double more = rql_materialise_top_keys(m, (uint64_t)rows) - 1.0;
+	return (TOP_PASSES + more) * profile->pass_ns + rows * (TOP_BYTES + more * TOP_KEY_BYTES) / profile->read_gbps;
 }
 
 static void price(const struct rql_prepared *p, const struct rql_device *device, struct rql_cost *out)

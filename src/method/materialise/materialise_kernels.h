@@ -24,8 +24,9 @@ struct rql_top_args {
 	uint64_t null_field;
 	uint64_t room;
 	uint32_t field_bits, key_bits, flags, list_room;
+	uint32_t shift, unused; /* of the key in its word */
 };
-RQL_KERNEL_STRUCT_SIZE(rql_top_args, 88);
+RQL_KERNEL_STRUCT_SIZE(rql_top_args, 96);
 
 /* A key of every row put into its word, or (without a key) a column's fields in the order of the rows. */
 struct rql_order_args {

@@ -11,6 +11,7 @@
 
 #define MOST_WANTED UINT64_C(16384)
 #define PLACE_BITS 16u /* of a row in the list */
+#define SPREAD_BITS 4u /* of a word, beyond those that number the rows */
 
 #define KERNEL(name)                                                                                                   \
 	{"materialise." #name, rql_spv_##name##_comp, sizeof(rql_spv_##name##_comp), sizeof(struct rql_top_args)}
@@ -49,6 +50,19 @@ bool rql_materialise_top_pays(const struct rql_materialise *m, double rows)
 	const uint64_t wanted = rql_materialise_wanted(m);
 	return m->order_count && wanted && wanted <= MOST_WANTED && rows >= RQL_ORDERED_ROWS_LEAST &&
 	       rows >= 4.0 * rql_materialise_top_room(m);
+}
+
+uint32_t rql_materialise_top_keys(const struct rql_materialise *m, uint64_t rows)
+{
+	const uint32_t enough = 64 - (uint32_t)__builtin_clzll(rows | 1) + SPREAD_BITS;
+	uint32_t count = 0, bits = 0;
+	for (; count < m->order_count && bits < enough; count++) {
+		const uint32_t more = rql_materialise_key(m, &m->orders[count]).bits;
+		if (bits + more > 64)
+			break;
+		bits += more;
+	}
+	return count;
 }
 
 static uint64_t take_bytes(uint64_t *at, uint64_t bytes)
@@ -141,6 +155,30 @@ static void set_fields(const struct rql_materialise *m, const struct rql_materia
 	args->field_bits = rql_form_bits(&m->form->columns[column]);
 }
 
+static rql_status record_words(const struct rql_materialise *m, const struct rql_materialise_top *top,
+                               struct rql_top_args args, struct rql_commands *c, struct rql_error *err)
+{
+	const uint32_t count = rql_materialise_top_keys(m, top->in.room);
+	uint32_t left = 64;
+	bool more = false;
+	for (uint32_t k = 0; k < count; k++) {
+		const struct rql_row_order *order = &m->orders[k];
+		const struct rql_materialise_key key = rql_materialise_key(m, order);
+		if (!key.bits && (more || k + 1 < count))
+			continue;
+		args.null_field = key.null_field;
+		args.key_bits = key.bits;
+		left -= key.bits;
+		args.shift = left & 63; /* a key without bits is 0 */
+		args.flags = (key.real ? RQL_ORDER_REAL : 0) | (key.descending ? RQL_ORDER_DESCENDING : 0) |
+		             (key.nulls_first ? RQL_ORDER_NULLS_FIRST : 0) | (more ? RQL_ORDER_MORE : 0);
+		set_fields(m, top, order->source.index, &args);
+		RQL_TRY(dispatch(c, top->words->device, &words_kernel, top, &args, top->in.room, err));
+		more = true;
+	}
+	return RQL_OK;
+}
+
 static rql_status gather(const struct rql_materialise *m, const struct rql_materialise_top *top,
                          const struct places *p, struct rql_top_args *args, struct rql_commands *c,
                          struct rql_error *err)
@@ -161,24 +199,17 @@ rql_status rql_materialise_top_record(const struct rql_materialise *m, const str
 {
 	const struct places p = places_of(m, top);
 	const struct rql_nth nth = nth_of(m, top, &p);
-	const struct rql_row_order *order = &m->orders[0];
-	const struct rql_materialise_key key = rql_materialise_key(m, order);
 	struct rql_top_args args = {
 		.count = top->in.count->address + top->in.count_at,
 		.words = top->words->address,
 		.bound = top->words->address + p.bound,
 		.list = top->words->address + p.list,
 		.kept = top->words->address + p.kept,
-		.null_field = key.null_field,
 		.room = top->in.room,
-		.key_bits = key.bits,
-		.flags = (key.real ? RQL_ORDER_REAL : 0) | (key.descending ? RQL_ORDER_DESCENDING : 0) |
-	             (key.nulls_first ? RQL_ORDER_NULLS_FIRST : 0),
 		.list_room = top->list_room,
 	};
-	set_fields(m, top, order->source.index, &args);
 	rql_record_fill(c, top->words, p.kept, 8, 0);
-	RQL_TRY(dispatch(c, top->words->device, &words_kernel, top, &args, top->in.room, err));
+	RQL_TRY(record_words(m, top, args, c, err));
 	RQL_TRY(rql_record_nth(c, &nth, err));
 	RQL_TRY(dispatch(c, top->words->device, &pick_kernel, top, &args, top->in.room, err));
 	RQL_TRY(gather(m, top, &p, &args, c, err));

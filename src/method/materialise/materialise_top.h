@@ -1,8 +1,8 @@
 /* The first rows of an order, found on the device: only they are fetched. For materialise_compute.c.
  *
- * The first key becomes a word a row; the wanted-th word is selected (primitive.h, rql_record_nth); the rows that are
+ * The first keys become a word a row; the wanted-th word is selected (primitive.h, rql_record_nth); the rows that are
  * not behind it are listed, with all that tie, and their fields gathered. The host orders these by all keys. Floor, in
- * bytes a row: the key's field read, 8 written and read nine times, against all fields of the row over the link. */
+ * bytes a row: the keys' fields read, 8 written and read nine times, against all fields of the row over the link. */
 #ifndef RQL_MATERIALISE_TOP_H
 #define RQL_MATERIALISE_TOP_H
 
@@ -19,6 +19,9 @@ struct rql_materialise_top {
 bool rql_materialise_top_pays(const struct rql_materialise *m, double rows);
 /* Rows that the device hands over at most, where it pays. */
 uint32_t rql_materialise_top_room(const struct rql_materialise *m);
+/* How many keys its word has, from the first one on: until none fits any more, or it has some bits more than the number of
+ * the rows, so that few tie. A key whose values are all one has no bits. */
+uint32_t rql_materialise_top_keys(const struct rql_materialise *m, uint64_t rows);
 /* Of the device's memory, over an input with room for so many rows. */
 uint64_t rql_materialise_top_bytes(const struct rql_materialise *m, uint64_t room);
 /* Does the form's column `column` go into the result, or its order? */

@@ -1,5 +1,5 @@
 #version 460
-// The first key of each row as a word, of which the greatest come first: the complement of materialise_order.c's.
+// A key of each row, put into its word, of which the greatest come first: the complement of materialise_order.c's.
 #extension GL_GOOGLE_include_directive : require
 #include "device/kernel.glsl"
 #include "method/materialise/shaders/top.glsl"
@@ -12,5 +12,8 @@ void main()
 		return;
 	uint row = uint(i);
 	uint64_t key = rql_order_key(args.fields, args.field_bits, row, args.null_field, args.flags, args.key_bits);
-	RQL_U64(args.words, row) = args.key_bits != 0u ? ~(key << 64u - args.key_bits) : 0ul;
+	uint64_t word = ~(key << args.shift);
+	if ((args.flags & RQL_ORDER_MORE) != 0u)
+		word &= RQL_U64(args.words, row);
+	RQL_U64(args.words, row) = word;
 }
