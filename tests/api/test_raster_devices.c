@@ -249,6 +249,17 @@ static void keys(void **state)
 		 "  2 keys compared, hashed by key 1 (about 3000 values); "},
 		{"SELECT u, w, count(*) FROM q WHERE v > 5000 GROUP BY u, w", "  2 keys compared"},
 		{"SELECT c, t, count(*) FROM q GROUP BY c, t ORDER BY ALL", "  2 keys hashed as one number; totals by"},
+		/* reals: equal ones are one key, of which the host shows what it saw first */
+		{"SELECT CASE WHEN x = 0 THEN 'zero' ELSE x::VARCHAR END, g, count(*), min(f) FROM r GROUP BY x, g ORDER BY ALL",
+		 "  2 keys compared, hashed by x (about "},
+		{"SELECT f, x + 1, g % 4 h, count(*), count(x) FROM r GROUP BY ALL ORDER BY ALL", "  3 keys compared, hashed by "},
+		{"SELECT f, count(*), sum(g) FROM r GROUP BY f ORDER BY f", "method: group on raster"},
+		/* so few reals that their codes have 32 bits */
+		{"SELECT z, w, count(*) FROM (SELECT *, CASE WHEN c > 5 THEN 1 + (c % 7) / 1e13 END z FROM q) WHERE v > 400 GROUP BY z, w "
+		 "ORDER BY ALL",
+		 "  2 keys compared, hashed by w"},
+		{"SELECT near, t, count(*), sum(v) FROM n GROUP BY near, t ORDER BY ALL", "  2 keys compared, hashed by "},
+		{"SELECT near, count(*) FROM n GROUP BY near ORDER BY ALL", "method: group on raster"},
 	};
 	struct session s;
 	(void)state;
@@ -257,7 +268,10 @@ static void keys(void **state)
 	s = raster_session();
 	run(s.con, "CREATE TABLE q AS SELECT CASE WHEN i % 19 > 0 THEN (hash(i) // 8)::BIGINT END u, CASE WHEN i % 23 > 1 THEN (hash(i % "
 	           "2900) // 8)::BIGINT END w, CASE WHEN i % 13 > 0 THEN hash(i % 40) % 90 END::SMALLINT c, (hash(i * 7) % 1000)::INTEGER v, "
-	           "'t' || (i % 5) t FROM range(3000) r(i); CREATE INDEX cq ON q USING columns (*)");
+	           "'t' || (i % 5) t FROM range(3000) r(i); CREATE INDEX cq ON q USING columns (*); CREATE TABLE n AS SELECT v, t, CASE "
+	           "WHEN c > 5 THEN 1 + (c % 7) / 1e13 END::DOUBLE near FROM q; CREATE INDEX cn ON n USING columns (*)");
+	run(s.con, "UPDATE r SET x = 0 WHERE g = 4 AND f > 12; UPDATE r SET f = 'nan' WHERE f = 2.5; UPDATE r SET x = (-'nan'::DOUBLE) WHERE "
+	           "g = 6 AND f < 9");
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
 		same_drawn(s.con, cases[i].sql, cases[i].how);
 	run(s.con, "SET rayql_totals = 'limbs'");

@@ -27,6 +27,11 @@ struct rql_group_more_key {
 	uint32_t bits;
 	uint64_t at; /* bytes of a group before it, as of states */
 };
+/* A key that is a real: its field is that of all equal ones, and `least` is the rql_real_code of key code 0. */
+struct rql_group_real {
+	bool is_real;
+	uint64_t least;
+};
 struct rql_group_shape {
 	const struct rql_store_snapshot *form; /* owned. Column 0 is the key */
 	uint32_t key_bits, state_count;
@@ -41,6 +46,7 @@ struct rql_group_shape {
 	/* In the arena, as aggs: the codes of keys in the number that they make together, what columns the answer has. A wide key
 	 * is the field itself, and its last code NULL. Rows of states lie elsewhere: each state of all groups together. */
 	struct rql_groups_layout layout;
+	struct rql_group_real *reals; /* as the layout's keys */
 	struct rql_group_agg *aggs; /* as the layout's values */
 	uint64_t numbers;     /* of groups that are possible */
 	uint64_t group_bytes; /* of a group: its key, its rows, its states */

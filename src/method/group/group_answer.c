@@ -27,18 +27,31 @@ static uint64_t rows_of(const struct answering *a, uint64_t group)
 	return word_at(a, a->shape->key_bits / 8, 8, group);
 }
 
+/* The key code of a real's field, which is 0 of NULL (column/form.h). */
+static uint64_t code_of_real(const struct rql_groups_key *key, const struct rql_group_real *real, uint64_t field)
+{
+	const uint64_t bits = ~field;
+	double value;
+	memcpy(&value, &bits, sizeof value);
+	return field ? rql_real_code_same(rql_real_code(value)) - real->least : key->key_count - 1;
+}
+
 static void answer_part(const struct answering *a, uint32_t p, uint64_t first, uint64_t end)
 {
 	const struct rql_groups_key *key = &a->shape->layout.keys[p];
 	const uint32_t column = a->shape->column_of_key ? a->shape->column_of_key[p] : 0;
 	const struct rql_group_more_key *more = column ? &a->shape->more[column - 1] : NULL;
 	const uint64_t width = (more ? more->bits : a->shape->key_bits) / 8, at = more ? more->at : 0;
+	const struct rql_group_real *real = &a->shape->reals[p];
 	for (uint64_t g = first; g < end; g++) {
-		const uint64_t number = word_at(a, at, width, g) - 1;
+		const uint64_t field = word_at(a, at, width, g), number = field - 1;
+		const uint64_t code = real->is_real ? code_of_real(key, real, field)
+		                      : key->wide   ? (field ? number : key->key_count - 1)
+		                                    : number / key->stride % key->key_count;
 		if (key->wide)
-			a->out->wide_keys[p][g] = number == UINT64_MAX ? key->key_count - 1 : number;
+			a->out->wide_keys[p][g] = code;
 		else
-			a->out->keys[p][g] = (uint32_t)(number / key->stride % key->key_count);
+			a->out->keys[p][g] = (uint32_t)code;
 	}
 }
 

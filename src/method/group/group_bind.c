@@ -28,19 +28,29 @@ static rql_status refuse(const struct binding *b, const char *why)
 
 /* ---- the key ---- */
 
-/* Reals alone: equal ones have one field, which is the key. What a group shows is an aggregate (plan/join/join_groups.c). */
-static rql_status bind_real(struct binding *b, const struct rql_group_key *key)
+/* A real: equal ones have one field, which is the key. Of groups that are handed on it becomes the key's code again
+ * (group_answer.c); what a group that stays shows is an aggregate (plan/join/join_groups.c). */
+static rql_status bind_real(struct binding *b, uint32_t g, uint32_t column)
 {
+	const struct rql_group_key *key = &b->request->groups[g];
 	const uint64_t codes = key->wide_count ? key->wide_count : key->key_count;
-	const char *why = rql_request_describe(b->request, &key->source, &b->columns[0]);
+	const char *why = rql_request_describe(b->request, &key->source, &b->columns[column]);
 	if (why)
 		return refuse(b, why);
-	if (b->shape->layout.key_count > 1 || b->request->wants != RQL_PORT_COLUMNS)
-		return refuse(b, "a key is a real number, beside others or of groups that are handed on");
-	b->shape->layout.keys[0] = (struct rql_groups_key){.stride = 1, .key_count = codes, .wide = true};
-	b->shape->numbers = codes;
-	b->columns[0].nullable = true;
-	b->outputs[0] = (struct rql_output){.source = key->source, .type = b->columns[0].of.type, .canonical = true};
+	b->shape->layout.keys[g] = (struct rql_groups_key){.stride = 1, .key_count = codes, .wide = key->wide_count != 0};
+	b->shape->reals[g] = (struct rql_group_real){.is_real = true, .least = (uint64_t)key->least};
+	b->columns[column].nullable = true;
+	b->outputs[column] =
+		(struct rql_output){.source = key->source, .type = b->columns[column].of.type, .canonical = true};
+	return RQL_OK;
+}
+
+static rql_status bind_real_alone(struct binding *b)
+{
+	if (b->request->group_count > 1)
+		return refuse(b, "a key is a real number, beside others");
+	RQL_TRY(bind_real(b, 0, 0));
+	b->shape->numbers = b->shape->layout.keys[0].key_count;
 	return RQL_OK;
 }
 
@@ -90,7 +100,7 @@ static rql_status bind_number(struct binding *b, struct rql_group_key *keys)
 	number_column(b, 0);
 	for (uint32_t g = r->group_count; g-- > 0;) {
 		if (r->groups[g].real)
-			return bind_real(b, &r->groups[g]);
+			return bind_real_alone(b);
 		if (r->groups[g].wide_count)
 			return bind_wide(b, &r->groups[g]);
 		shape->layout.keys[g] = (struct rql_groups_key){.stride = (uint64_t)numbers, .key_count = r->groups[g].key_count};
@@ -110,7 +120,7 @@ static rql_status bind_number(struct binding *b, struct rql_group_key *keys)
 
 /* ---- keys apart ---- */
 
-/* Do the keys make one number, or are they what bind_number refuses for another reason? */
+/* Do the keys make one number, as no real does, or is there one alone? */
 static bool is_number(const struct rql_request *r)
 {
 	rql_int128 numbers = 1;
@@ -120,7 +130,7 @@ static bool is_number(const struct rql_request *r)
 		wide |= r->groups[g].wide_count != 0;
 		numbers = numbers > NUMBERS_MOST ? numbers : numbers * (r->groups[g].wide_count ? 1 : r->groups[g].key_count);
 	}
-	return real || r->group_count < 2 || (!wide && numbers <= NUMBERS_MOST);
+	return r->group_count < 2 || (!wide && !real && numbers <= NUMBERS_MOST);
 }
 
 /* How many values a key has, NULL's code among them: a column's as its store tells, at most its codes. */
@@ -145,6 +155,8 @@ static rql_status bind_apart_key(struct binding *b, uint32_t g, uint32_t column,
 {
 	const struct rql_group_key *key = &b->request->groups[g];
 	struct rql_groups_key *to = &b->shape->layout.keys[g];
+	if (key->real)
+		return bind_real(b, g, column);
 	number_column(b, column);
 	if (key->wide_count) {
 		if ((rql_int128)key->wide_count > NUMBERS_MOST || key->source.kind == RQL_SOURCE_LOOKUP)
@@ -194,7 +206,7 @@ static rql_status bind_apart(struct binding *b, struct rql_group_key *parts)
 	uint32_t order[RQL_GROUP_MORE_KEYS + 1], *column_of_key = RQL_NEW_ARRAY(b->arena, uint32_t, count);
 	double values[RQL_GROUP_MORE_KEYS + 1];
 	if (count > RQL_GROUP_MORE_KEYS + 1)
-		return refuse(b, "more than 7 keys that have more than 2^62 combinations");
+		return refuse(b, "more than 7 keys that make no number of 62 bits");
 	if (!column_of_key)
 		return rql_error_memory(b->err, 0, "a query's groups");
 	for (uint32_t g = 0; g < count; g++) {
@@ -394,8 +406,9 @@ rql_status rql_group_bind(const struct rql_request *request, bool apart, struct 
 	               .value_count = request->agg_count,
 	               .keys = RQL_NEW_ARRAY(arena, struct rql_groups_key, request->group_count + 1u),
 	               .values = RQL_NEW_ARRAY(arena, struct rql_groups_value, request->agg_count + 1u)},
+		.reals = RQL_NEW_ARRAY(arena, struct rql_group_real, request->group_count + 1u),
 		.aggs = RQL_NEW_ARRAY(arena, struct rql_group_agg, request->agg_count + 1u)};
-	if (!b.columns || !b.outputs || !shape->layout.keys || !shape->layout.values || !shape->aggs)
+	if (!b.columns || !b.outputs || !shape->layout.keys || !shape->layout.values || !shape->reals || !shape->aggs)
 		return rql_error_memory(b.err, 0, "a query's groups");
 	if (!request->group_count && request->wants == RQL_PORT_COLUMNS)
 		return refuse(&b, "there is no key to group by");
