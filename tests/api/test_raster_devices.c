@@ -197,6 +197,9 @@ static void groups(void **state)
 		"SELECT k, count(*), sum(v), avg(v), count(v) FROM big GROUP BY k ORDER BY k",
 		/* extremes of reals */
 		"SELECT g, min(x), max(x), count(x), max(f) FROM r GROUP BY g ORDER BY g",
+		/* more states than go through partitions */
+		"SELECT k2, s, sum(k), sum(v), sum(m), sum(m * (1 - k)), sum(m * (1 - k) * (1 + v)), avg(k), avg(v), avg(m), count(*), "
+		"min(m), max(far), sum(far - v), count(s), min(v * v), max(k - v) FROM a GROUP BY k2, s ORDER BY k2, s",
 	};
 	static const char *const reals[] = {
 		/* eighths, whose sums are exact in any order; a negative zero, infinities, NaN and NULL */
@@ -217,6 +220,13 @@ static void groups(void **state)
 			if (w || i % 2 == 0) /* limbs are the longer way; atomics are below, too */
 				same_drawn(s.con, queries[i], w ? "totals by limbs that blend units add, in" : "totals by atomics of fragments");
 	}
+	char many[1024] = "EXPLAIN SELECT s";
+	for (int i = 0; i < 33; i++)
+		snprintf(many + strlen(many), sizeof many - strlen(many), ", sum(v %% %d)", i + 2);
+	snprintf(many + strlen(many), sizeof many - strlen(many), " FROM a GROUP BY s");
+	char *text = rows_of(s.con, many, NULL);
+	holds(text, "more than 32 states of aggregates");
+	free(text);
 	fails(s.con, reals[0], RAYQL_ERROR_UNSUPPORTED, "a sum of reals has no exact limbs, and rayql_totals says limbs");
 	expect(s.con, "SELECT value FROM rayql_settings() WHERE name = 'rayql_totals'", NULL, "limbs\n");
 	fails(s.con, "SET rayql_totals = 'sums'", RAYQL_ERROR_STATEMENT, "expected 'auto', 'atomics' or 'limbs'");
@@ -226,7 +236,7 @@ static void groups(void **state)
 	/* over joined rows */
 	same_drawn(s.con, "SELECT a.far, b.k2, count(*), sum(w) FROM a JOIN b ON a.k = b.k GROUP BY ALL ORDER BY ALL",
 	           "method: group on raster");
-	char *text = rows_of(s.con, "EXPLAIN ANALYZE SELECT k, count(*) FROM a GROUP BY k", NULL);
+	text = rows_of(s.con, "EXPLAIN ANALYZE SELECT k, count(*) FROM a GROUP BY k", NULL);
 	holds(text, "drawn: ");
 	holds(text, " round");
 	free(text);

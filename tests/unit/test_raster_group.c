@@ -352,6 +352,58 @@ static void test_partitions(void **state)
 	assert_non_null(rql_raster_group_by_refusal(&by, device));
 }
 
+/* As many columns as there may be: their sums lie side by side, and each is the first one's. One more is refused, and so are
+ * more buffers than a pass names. */
+static void test_many_columns(void **state)
+{
+	(void)state;
+	for (enum rql_raster_totals totals = RQL_RASTER_ATOMICS; totals <= RQL_RASTER_BLENDING; totals++) {
+		struct world w = {.shape = usual};
+		struct rql_raster_group_by *by = &w.by;
+		struct rql_commands *c = NULL;
+		struct rql_error err = {0};
+		struct rql_buffer others[RQL_RASTER_COLUMN_BUFFERS + 4];
+		struct rql_span sums;
+		w.shape.totals = totals;
+		w.shape.wanted = SUM;
+		world_draw(&w);
+		assert_int_equal(world_make(&w, NULL), RQL_OK);
+		const uint64_t words = 2 * w.shape.capacity;
+		assert_int_equal(memory(&sums, RQL_GROUP_BY_COLUMNS * words * 8, NULL), RQL_OK);
+		for (by->column_count = 1; by->column_count < RQL_GROUP_BY_COLUMNS; by->column_count++) {
+			by->columns[by->column_count] = by->columns[0];
+			by->columns[by->column_count].sum = (struct rql_span){sums.buffer, by->column_count * words * 8};
+		}
+		struct rql_span temp = by->temp;
+		assert_int_equal(memory(&by->temp, rql_raster_group_by_temp_bytes(by), NULL), RQL_OK);
+		assert_int_equal(world_run(&w, NULL), RQL_OK);
+		uint64_t *all = array(RQL_GROUP_BY_COLUMNS * words, 8);
+		assert_int_equal(rql_buffer_download(sums.buffer, 0, all, RQL_GROUP_BY_COLUMNS * words * 8, NULL), RQL_OK);
+		for (uint32_t k = 1; k < by->column_count; k++)
+			assert_memory_equal(all + k * words, w.sums, w.groups * 16);
+		check_groups(&w);
+		assert_int_equal(rql_commands_new(device, 0, &c, NULL), RQL_OK);
+		struct rql_raster_group_by wrong = *by;
+		wrong.column_count++;
+		assert_int_equal(rql_record_raster_group_by(c, &wrong, NULL), RQL_ERROR_INTERNAL);
+		wrong.column_count = RQL_RASTER_COLUMN_BUFFERS / 4 + 1;
+		for (uint32_t k = 0; k < wrong.column_count; k++)
+			wrong.columns[k] = (struct rql_group_by_column){.kind = RQL_GROUP_BY_FIELDS, .bits = 32, .values = {&others[4 * k], 0},
+			                                               .sum = {&others[4 * k + 1], 0}, .min = {&others[4 * k + 2], 0},
+			                                               .max = {&others[4 * k + 3], 0}};
+		assert_int_equal(rql_record_raster_group_by(c, &wrong, &err), RQL_ERROR_INTERNAL);
+		assert_non_null(strstr(rql_error_message(&err), "cannot be asked for"));
+		rql_error_clear(&err);
+		rql_commands_free(c);
+		free(all);
+		rql_buffer_free(by->temp.buffer);
+		by->temp = temp;
+		by->columns[1] = (struct rql_group_by_column){.bits = 32}; /* whose sum is not freed twice */
+		rql_buffer_free(sums.buffer);
+		world_free(&w);
+	}
+}
+
 static void test_edges(void **state)
 {
 	(void)state;
@@ -434,7 +486,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_keys),  cmocka_unit_test(test_totals), cmocka_unit_test(test_many_a_group),
 		cmocka_unit_test(test_edges), cmocka_unit_test(test_faults), cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_partitions),
+		cmocka_unit_test(test_partitions), cmocka_unit_test(test_many_columns),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -20,7 +20,7 @@ struct rql_group_agg {
 	uint32_t lower;          /* the sum of lower halves, of upper ones (column/form.h) `value`; RQL_NONE: it is whole */
 	rql_int128 before;       /* what a field of 0 would stand for */
 };
-#define RQL_GROUP_STATES RQL_RELATION_COLUMNS
+#define RQL_GROUP_STATES RQL_GROUP_BY_COLUMNS
 /* Keys that are compared apart, behind the first: columns of the form from 1 on, the most diverse first. */
 #define RQL_GROUP_MORE_KEYS 6u
 struct rql_group_more_key {
@@ -56,9 +56,14 @@ struct rql_group_shape {
 	uint64_t table_words;             /* uint32_t: fields of key codes, one table behind the other */
 };
 
-/* apart: keys that make no number together may be compared apart. Fills the shape and *rows, the request for the rows: both
+/* What a unit's group-bys take. */
+struct rql_group_takes {
+	bool apart;      /* keys that make no number together may be compared apart */
+	uint32_t states; /* RQL_GROUP_STATES at most */
+};
+/* Fills the shape and *rows, the request for the rows: both
  * in the arena but for the forms, which the caller releases also after an error. RQL_ERROR_UNSUPPORTED: why not. */
-rql_status rql_group_bind(const struct rql_request *request, bool apart, struct rql_arena *arena,
+rql_status rql_group_bind(const struct rql_request *request, struct rql_group_takes takes, struct rql_arena *arena,
                           struct rql_group_shape *shape, struct rql_request *rows, struct rql_error *err) RQL_MUST_CHECK;
 
 /* ---- groups as columns ---- */
@@ -109,7 +114,7 @@ struct rql_group_more {
 };
 struct rql_group_unit {
 	enum rql_unit unit;
-	bool apart;    /* several keys may be compared apart */
+	struct rql_group_takes takes;
 	bool for_many; /* fewer possible groups than need partitions are another method's */
 	/* May be left out; its NULL: nothing. */
 	const char *(*refusal)(const struct rql_group_shape *shape, enum rql_totals wish);

@@ -18,6 +18,7 @@ struct binding {
 	uint32_t count; /* of both */
 	uint32_t keys;  /* of these, which come first */
 	bool apart;     /* keys that make no number together are columns of their own */
+	uint32_t states; /* at most */
 	struct rql_error *err;
 };
 
@@ -308,8 +309,9 @@ static rql_status need_state(struct binding *b, const struct rql_group_state *wa
 		s->max |= wanted->max;
 		return RQL_OK;
 	}
-	if (shape->state_count == RQL_GROUP_STATES)
-		return refuse(b, "more than 8 states of aggregates");
+	if (shape->state_count == b->states)
+		return rql_error_set(b->err, RQL_ERROR_UNSUPPORTED, "grouped by partitions: more than %u states of aggregates",
+		                     b->states);
 	shape->states[shape->state_count++] = *wanted;
 	return RQL_OK;
 }
@@ -390,14 +392,15 @@ static rql_status make_form(struct binding *b)
 	return words > RQL_GROUP_MORE_KEYS + 1 ? refuse(b, "keys of more than 7 words are compared apart") : RQL_OK;
 }
 
-rql_status rql_group_bind(const struct rql_request *request, bool apart, struct rql_arena *arena,
+rql_status rql_group_bind(const struct rql_request *request, struct rql_group_takes takes, struct rql_arena *arena,
                           struct rql_group_shape *shape, struct rql_request *rows, struct rql_error *err)
 {
 	const uint32_t most = 2 * request->agg_count + request->group_count + 1u;
 	struct binding b = {.request = request,
 	                    .arena = arena,
 	                    .shape = shape,
-	                    .apart = apart && request->wants == RQL_PORT_GROUPS,
+	                    .apart = takes.apart && request->wants == RQL_PORT_GROUPS,
+	                    .states = takes.states,
 	                    .columns = RQL_NEW_ARRAY(arena, struct rql_form_column, most),
 	                    .outputs = RQL_NEW_ARRAY(arena, struct rql_output, most),
 	                    .err = err};

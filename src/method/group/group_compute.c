@@ -437,7 +437,7 @@ rql_status rql_group_prepare(const struct rql_request *request, struct rql_devic
 	p->unit = unit;
 	p->arena = arena;
 	p->table_rows = request->from.method ? 0 : request->snapshot->rows;
-	status = rql_group_bind(request, unit->apart, arena, &p->shape, &rows, err);
+	status = rql_group_bind(request, unit->takes, arena, &p->shape, &rows, err);
 	p->hashed = p->shape.hashed;
 	if (status == RQL_OK && reads_reals(&p->shape) && !device->limits.float64)
 		status = rql_error_set(err, RQL_ERROR_UNSUPPORTED, "grouped by partitions: the device has no doubles");
@@ -541,6 +541,7 @@ static double temp_bytes(const struct rql_group_size *size)
 }
 
 static const struct rql_group_unit by_compute = {.unit = RQL_UNIT_COMPUTE,
+                                                 .takes = {.states = RQL_RELATION_COLUMNS},
                                                  .for_many = true,
                                                  .ns = rql_group_compute_ns,
                                                  .open = open_groups,

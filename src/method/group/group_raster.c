@@ -134,7 +134,7 @@ static double own_bytes(const struct rql_group_size *size)
 }
 
 static const struct rql_group_unit by_raster = {.unit = RQL_UNIT_RASTER,
-                                                .apart = true,
+                                                .takes = {.apart = true, .states = RQL_GROUP_STATES},
                                                 .refusal = refusal,
                                                 .choose = rql_group_choose_totals,
                                                 .ns = rql_group_raster_ns,

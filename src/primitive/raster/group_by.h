@@ -11,6 +11,7 @@
 #define RQL_RASTER_EXACT_ROWS 65536u /* of a group: as many limbs of 8 bits add up to 2^24, which a float holds */
 
 #define RQL_RASTER_GROUP_IMAGES 9u
+#define RQL_RASTER_COLUMN_BUFFERS 32u
 
 enum rql_raster_totals {
 	RQL_RASTER_ATOMICS, /* a point's fragment adds all columns to its group's words */
@@ -31,7 +32,7 @@ struct rql_raster_group_by {
 	enum rql_raster_totals totals;
 	/* INTEGERS with a sign, FIELDS, PRESENT and REAL_FIELDS, of which BLENDING makes extremes only. */
 	uint32_t column_count;
-	struct rql_group_by_column columns[RQL_RELATION_COLUMNS];
+	struct rql_group_by_column columns[RQL_GROUP_BY_COLUMNS]; /* in no more than RQL_RASTER_COLUMN_BUFFERS */
 	/* Of BLENDING: no group has more rows than RQL_RASTER_EXACT_ROWS, so that one pass sums all; else one for each
 	 * RQL_RASTER_EXACT_ROWS rows. */
 	bool few_a_group;

@@ -169,7 +169,7 @@ static struct plan plan_of(const struct rql_raster_group_by *by)
 	struct plan plan = {.state = 0};
 	uint64_t at = 0;
 	plan.state = rql_temp_take(&at, 4 * RQL_RASTER_GROUP_STATE(by->rounds));
-	plan.table = rql_temp_take(&at, RQL_RASTER_GROUP_TABLE * 8);
+	plan.table = rql_temp_take(&at, RQL_RASTER_GROUP_TABLE(by->column_count) * 8);
 	plan.map = rql_temp_take(&at, by->count * 4);
 	plan.numbers = rql_temp_take(&at, by->count * 4);
 	plan.list = rql_temp_take(&at, 2 * by->count * 4);
@@ -194,9 +194,24 @@ uint64_t rql_raster_group_by_temp_bytes(const struct rql_raster_group_by *by)
 
 /* ---- checks ---- */
 
+/* Beside these there is room for the buffers of keys and of what is no column's. */
+_Static_assert(RQL_RASTER_COLUMN_BUFFERS + RQL_RASTER_KEY_WORDS + 9 <= RQL_USES_MOST, "a pass names all buffers");
+
+static bool in_few_buffers(const struct rql_raster_group_by *by)
+{
+	struct rql_uses uses = {.count = 0};
+	for (uint32_t c = 0; c < by->column_count; c++) {
+		const struct rql_group_by_column *column = &by->columns[c];
+		const struct rql_span *spans[] = {&column->values, &column->sum, &column->min, &column->max};
+		for (uint32_t i = 0; i < 4 && uses.count <= RQL_RASTER_COLUMN_BUFFERS; i++)
+			rql_uses_add(&uses, spans[i], RQL_READ);
+	}
+	return uses.count <= RQL_RASTER_COLUMN_BUFFERS;
+}
+
 static rql_status check_shape(const struct rql_raster_group_by *by, struct rql_error *err)
 {
-	bool values = by->column_count <= RQL_RELATION_COLUMNS;
+	bool values = by->column_count <= RQL_GROUP_BY_COLUMNS && in_few_buffers(by);
 	for (uint32_t c = 0; c < by->column_count && values; c++) {
 		const struct rql_group_by_column *column = &by->columns[c];
 		const bool real = column->kind == RQL_GROUP_BY_REAL_FIELDS;
@@ -330,8 +345,8 @@ static rql_status begin(struct recorder *r)
 	const struct rql_span state = rql_span_at(&by->temp, r->plan.state), map = rql_span_at(&by->temp, r->plan.map),
 						  numbers = rql_span_at(&by->temp, r->plan.numbers), table = rql_span_at(&by->temp, r->plan.table),
 						  starts = rql_span_at(&by->temp, r->plan.starts);
-	struct rql_word_table words = {.count = RQL_RASTER_GROUP_TABLE};
-	_Static_assert(RQL_RASTER_GROUP_TABLE <= RQL_TABLE_WORDS, "the table is recorded as one");
+	struct rql_word_table words = {.count = RQL_RASTER_GROUP_TABLE(by->column_count)};
+	_Static_assert(RQL_RASTER_GROUP_TABLE(RQL_GROUP_BY_COLUMNS) <= RQL_TABLE_WORDS, "the table is recorded as one");
 	const struct rql_span *const slots[RQL_RASTER_GROUP_AT_COLUMNS] = {
 		[RQL_RASTER_GROUP_AT_STATE] = &state,        [RQL_RASTER_GROUP_AT_MAP] = &map,
 		[RQL_RASTER_GROUP_AT_NUMBERS] = &numbers,    [RQL_RASTER_GROUP_AT_HEADS] = &by->heads,

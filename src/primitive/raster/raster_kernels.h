@@ -141,7 +141,7 @@ RQL_KERNEL_STRUCT_SIZE(rql_raster_gather_args, 48);
 #define RQL_RASTER_COLUMN_PRESENT 4u /* 1 of each field that is not 0 */
 #define RQL_RASTER_COLUMN_WIDE 8u    /* sums are two words */
 #define RQL_RASTER_COLUMN_REAL 16u   /* fields of reals: sums are doubles, extremes ordered keys */
-#define RQL_RASTER_GROUP_TABLE (RQL_RASTER_GROUP_AT_COLUMNS + 8u * RQL_RASTER_COLUMN_SLOTS)
+#define RQL_RASTER_GROUP_TABLE(columns) (RQL_RASTER_GROUP_AT_COLUMNS + (columns) * RQL_RASTER_COLUMN_SLOTS)
 
 /* The state: uint32_t, four a draw: {vertices, 1, first, 0}. Draw i < rounds is that of round i, draw `rounds` counts the
  * rest; then all rows, and the workgroups of a round. */

@@ -14,6 +14,7 @@
 
 #define RQL_RELATION_ROWS UINT64_C(0xffff0000)
 #define RQL_RELATION_COLUMNS 8u /* carried, of a side */
+#define RQL_GROUP_BY_COLUMNS 32u /* aggregated, where no row is moved (primitive/raster); else as many as are carried */
 
 /* For measuring variants; 0: what is best by the device and the sizes. */
 struct rql_relation_tuning {
@@ -186,7 +187,7 @@ struct rql_group_by {
 	 * enough, until rql_record_group_by_end. */
 	bool batches;
 	uint32_t column_count;
-	struct rql_group_by_column columns[RQL_RELATION_COLUMNS];
+	struct rql_group_by_column columns[RQL_GROUP_BY_COLUMNS];
 	uint64_t capacity; /* groups */
 	struct rql_span keys_out, counts; /* counts: uint64_t a group; may be left out */
 	/* uint64_t[2]: groups, also those beyond the capacity; and rows or groups that found no place. Is the second not 0,

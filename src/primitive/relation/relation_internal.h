@@ -106,7 +106,7 @@ static inline bool rql_relation_is_special(uint64_t rows, const struct rql_relat
 #define RQL_PAIRED_ROWS (UINT64_C(1) << 31)
 
 /* Words that a kernel finds in device memory, recorded a few a dispatch. */
-#define RQL_TABLE_WORDS 64u
+#define RQL_TABLE_WORDS 192u
 struct rql_word_table {
 	uint64_t words[RQL_TABLE_WORDS];
 	uint32_t count;
