@@ -38,6 +38,14 @@ unsigned rql_format_roles(const struct rql_device *device, enum rql_format forma
 	return device->ops->format_roles(device, format);
 }
 
+bool rql_device_blends_floats(const struct rql_device *device)
+{
+	bool blends = true;
+	for (unsigned format = 0; format < RQL_FORMAT_COUNT; format++)
+		blends &= !is_float(format) || (rql_format_roles(device, format) & RQL_IMAGE_BLEND);
+	return blends;
+}
+
 /* ---- images ---- */
 
 rql_status rql_image_new(struct rql_device *device, const struct rql_image_spec *spec, const char *what,

@@ -40,6 +40,8 @@ enum rql_image_role {
 };
 /* The roles that this format has on this device, bits of rql_image_role; 0 without the unit. Starts nothing. */
 unsigned rql_format_roles(const struct rql_device *device, enum rql_format format);
+/* Are images of one, two and four floats blended? Vulkan leaves that to the driver. */
+bool rql_device_blends_floats(const struct rql_device *device);
 
 struct rql_image_spec {
 	enum rql_format format;

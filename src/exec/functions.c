@@ -1,5 +1,6 @@
 /* RayQL's table functions: snapshots taken when the call is bound, as rows of text, numbers and NULLs. */
 #include "exec/exec_internal.h"
+#include "device/draw.h"
 #include "device/placement.h"
 #include "plan/map_cache.h"
 
@@ -135,8 +136,11 @@ static void put_profile(const struct rql_device *d, struct table *t)
 			rql_strbuf_printf(&text, ", ray %.3g ns, hit %.3g ns, triangle %.3g ns and %.3g bytes", p->ray_ns,
 			                  p->hit_ns, p->primitive_ns, p->primitive_bytes);
 		if (d->units[RQL_UNIT_RASTER])
-			rql_strbuf_printf(&text, ", point %.3g ns, atomic %.3g ns, blending %.3g ns", p->point_ns, p->atomic_ns,
-			                  p->blend_ns);
+			rql_strbuf_printf(&text, ", point %.3g ns, atomic %.3g ns", p->point_ns, p->atomic_ns);
+		if (d->units[RQL_UNIT_RASTER] && rql_device_blends_floats(d))
+			rql_strbuf_printf(&text, ", blending %.3g ns", p->blend_ns);
+		else if (d->units[RQL_UNIT_RASTER])
+			rql_strbuf_put(&text, ", no blending of floats");
 		rql_strbuf_printf(&text,
 		                  "; scans: tested row %.3g ns, taken row %.3g ns, kernel %.3g ms, group put out %.3g ns",
 		                  scan->tested_row_ns, scan->taken_row_ns, scan->compile_ns / 1e6, scan->answer_group_ns);

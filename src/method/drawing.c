@@ -1,7 +1,9 @@
-/* Memory of what the raster unit draws. */
+/* Memory of what the raster unit draws, and what a point takes. */
 #include "method/drawing.h"
 
 #include "method/stage.h"
+
+#define SECTOR 32.0
 
 rql_status rql_drawing_open(struct rql_drawing *drawing, struct rql_device *device, uint64_t temp_bytes,
                             uint64_t points_bytes, const char *what, struct rql_error *err)
@@ -22,4 +24,9 @@ void rql_drawing_close(struct rql_drawing *drawing)
 void rql_drawing_record_seen(const struct rql_drawing *drawing, struct rql_commands *c)
 {
 	rql_record_copy(c, drawing->points, 0, drawing->seen, 0, drawing->points_bytes);
+}
+
+double rql_drawing_point_ns(const struct rql_profile *profile, double bytes)
+{
+	return profile->point_ns + bytes / SECTOR * profile->sector_ns + bytes / profile->read_gbps;
 }

@@ -1,5 +1,5 @@
-/* What a method's raster unit keeps for a run beside its images: memory for the rows that it draws, and what was drawn, as
- * the kernels count it and as the host reads it. */
+/* What methods' raster units share: what they keep for a run beside their images, memory for the rows that they draw, and
+ * what was drawn, as the kernels count it and as the host reads it; and what a point is expected to take. */
 #ifndef RQL_METHOD_DRAWING_H
 #define RQL_METHOD_DRAWING_H
 
@@ -15,5 +15,8 @@ rql_status rql_drawing_open(struct rql_drawing *drawing, struct rql_device *devi
 void rql_drawing_close(struct rql_drawing *drawing); /* without its images */
 /* The last pass: what was drawn goes to the host. */
 void rql_drawing_record_seen(const struct rql_drawing *drawing, struct rql_commands *c);
+/* ns of a point of one pixel, without what its fragment adds to: the profile's point_ns, and so many bytes anywhere that it
+ * reads and writes beside its row. */
+double rql_drawing_point_ns(const struct rql_profile *profile, double bytes);
 
 #endif

@@ -1,12 +1,14 @@
 /* Groups by partitions on a GPU against the scan on the CPU: random requests over all kinds of columns, and many groups,
  * estimates that are far off, keys of more than 2^32 values, reals, skew. */
+#include "device/device_internal.h"
+#include "device/draw.h"
 #include "device/fault/fault.h"
 #include "method/group/group.h"
 #include "scan_aggregates.h"
 #include "scan_answers.h"
 #include "scan_device.h"
 
-extern const struct rql_method rql_method_group_compute;
+extern const struct rql_method rql_method_group_compute, rql_method_join_raster;
 
 #define CASES (SLOW ? 3u : 5u)
 
@@ -280,7 +282,6 @@ static void test_totals(void **state)
 {
 	(void)state;
 	struct rql_profile profile = gpu->profile;
-	struct rql_error err = {0};
 	struct rql_group_size size = {.device = gpu, .rows = 1e6, .groups = 1000};
 	if (!gpu->units[RQL_UNIT_RASTER])
 		skip();
@@ -302,16 +303,71 @@ static void test_totals(void **state)
 	rql_group_limbs_add(&size.limbs, RQL_GROUP_BY_REAL_FIELDS, 64, true, false);
 	rql_group_choose_totals(&profile, RQL_TOTALS_AUTO, true, &size);
 	assert_false(size.way.limbs);
-	assert_non_null(rql_group_limbs_refusal(&size.limbs, RQL_TOTALS_LIMBS));
-	gpu->profile.point_ns = gpu->profile.atomic_ns = gpu->profile.blend_ns = 12345;
+	assert_non_null(strstr(rql_group_limbs_refusal(&size.limbs, gpu, RQL_TOTALS_LIMBS), "reals"));
+}
+
+static const struct rql_device_ops *real_ops;
+
+static unsigned roles_but_blending(const struct rql_device *device, enum rql_format format)
+{
+	return real_ops->format_roles(device, format) & ~(unsigned)RQL_IMAGE_BLEND;
+}
+
+/* What points take is measured; where blending is missing, that alone stays as it was guessed, and totals are by atomics. */
+static void test_calibrate(void **state)
+{
+	(void)state;
+	const double guess = 1e5; /* greater than what is measured, which no test compares with a time */
+	const struct rql_profile before = gpu->profile;
+	struct rql_error err = {0};
+	struct rql_group_size size = {.device = gpu, .rows = 1e6, .groups = 1000};
+	if (!gpu->units[RQL_UNIT_RASTER])
+		skip();
+	rql_group_limbs_add(&size.limbs, RQL_GROUP_BY_FIELDS, 32, true, false);
+	gpu->profile.point_ns = gpu->profile.atomic_ns = gpu->profile.blend_ns = guess;
 	assert_int_equal(rql_fault_set(gpu, RQL_FAULT_ALLOCATION, 3, &err), RQL_OK);
 	assert_int_equal(rql_group_raster_calibrate(gpu, false, &err), RQL_ERROR_LIMIT);
 	rql_fault_remove(gpu);
 	rql_error_clear(&err);
-	assert_true(gpu->profile.point_ns == 12345 && gpu->profile.blend_ns == 12345);
+	assert_true(gpu->profile.point_ns == guess && gpu->profile.blend_ns == guess);
+
+	assert_true(rql_device_blends_floats(gpu));
+	assert_null(rql_group_limbs_refusal(&size.limbs, gpu, RQL_TOTALS_LIMBS));
+	real_ops = gpu->ops;
+	struct rql_device_ops ops = *real_ops;
+	ops.format_roles = roles_but_blending;
+	gpu->ops = &ops;
+	assert_false(rql_device_blends_floats(gpu));
+	assert_non_null(strstr(rql_group_limbs_refusal(&size.limbs, gpu, RQL_TOTALS_LIMBS), "blends no images of floats"));
+	rql_status status = rql_group_raster_calibrate(gpu, false, &err);
+	const struct rql_profile measured = gpu->profile;
+	gpu->profile.blend_ns = 1e-3;
+	gpu->profile.atomic_ns = 1e3;
+	rql_group_choose_totals(&gpu->profile, RQL_TOTALS_AUTO, true, &size);
+	gpu->ops = real_ops;
+	ok(status, &err);
+	assert_true(measured.point_ns < guess && measured.atomic_ns < guess && measured.blend_ns == guess);
+	assert_false(size.way.limbs);
+	rql_group_choose_totals(&gpu->profile, RQL_TOTALS_AUTO, true, &size);
+	assert_true(size.way.limbs);
+
 	ok(rql_group_raster_calibrate(gpu, false, &err), &err);
-	assert_true(gpu->profile.point_ns < 12345 && gpu->profile.atomic_ns < 12345 && gpu->profile.blend_ns < 12345);
+	assert_true(gpu->profile.blend_ns < guess);
 	assert_true(gpu->profile.point_ns > 0 && gpu->profile.atomic_ns > 0 && gpu->profile.blend_ns > 0);
+	gpu->profile = before;
+}
+
+/* Group-bys and joins that are drawn have one price of a point. */
+static void test_points(void **state)
+{
+	(void)state;
+	struct rql_profile profile = gpu->profile;
+	const struct rql_pair_size pair = {.rows = {1e6, 1e5}, .out_rows = 1e6};
+	const struct rql_group_size size = {.device = gpu, .rows = 1e6, .groups = 1000};
+	const double join = rql_method_join_raster.pair_ns(&profile, &pair), group = rql_group_raster_ns(&profile, &size);
+	profile.point_ns += 100;
+	assert_true(rql_method_join_raster.pair_ns(&profile, &pair) - join >= 100 * 1.1e6);
+	assert_true(rql_group_raster_ns(&profile, &size) - group >= 100 * 1e6);
 }
 
 int main(void)
@@ -321,6 +377,7 @@ int main(void)
 		return skip;
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_offer), cmocka_unit_test(test_groups),
 	                                   cmocka_unit_test(test_growth), cmocka_unit_test(test_wide_key),
-	                                   cmocka_unit_test(test_shared), cmocka_unit_test(test_random), cmocka_unit_test(test_totals)};
+	                                   cmocka_unit_test(test_shared), cmocka_unit_test(test_random), cmocka_unit_test(test_totals),
+	                                   cmocka_unit_test(test_calibrate), cmocka_unit_test(test_points)};
 	return cmocka_run_group_tests(tests, open_device, close_device);
 }

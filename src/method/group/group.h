@@ -117,7 +117,7 @@ struct rql_group_unit {
 	struct rql_group_takes takes;
 	bool for_many; /* fewer possible groups than need partitions are another method's */
 	/* May be left out; its NULL: nothing. */
-	const char *(*refusal)(const struct rql_group_shape *shape, enum rql_totals wish);
+	const char *(*refusal)(const struct rql_group_shape *shape, const struct rql_device *device, enum rql_totals wish);
 	/* Sets the size's way, where there are several: the one that is wished, or the cheaper one. again: a run that finds more
 	 * rows in a group is repeated, so that `few` may be guessed. May be left out. */
 	void (*choose)(const struct rql_profile *profile, enum rql_totals wish, bool again, struct rql_group_size *size);
@@ -149,9 +149,10 @@ double rql_group_compute_ns(const struct rql_profile *profile, const struct rql_
 double rql_group_raster_ns(const struct rql_profile *profile, const struct rql_group_size *size);
 /* group_totals.c: `choose` of the unit raster, what it takes, and why limbs cannot be; NULL: they can. */
 void rql_group_choose_totals(const struct rql_profile *profile, enum rql_totals wish, bool again, struct rql_group_size *size);
-const char *rql_group_limbs_refusal(const struct rql_group_limbs *limbs, enum rql_totals wish);
+const char *rql_group_limbs_refusal(const struct rql_group_limbs *limbs, const struct rql_device *device,
+                                    enum rql_totals wish);
 const char *rql_group_totals_text(const struct rql_group_way *way); /* for EXPLAIN */
-/* Measures point_ns, atomic_ns and blend_ns of the device's profile. */
+/* Measures point_ns, atomic_ns and blend_ns of the device's profile; not blend_ns where floats are not blended. */
 rql_status rql_group_raster_calibrate(struct rql_device *device, bool thorough, struct rql_error *err);
 /* group_raster.c: adds what was drawn: what a point reads and writes of keys, pixels, lists, values and groups, and the images
  * cleared. row_bytes: of the values of a row and of what is made of them. */

@@ -441,7 +441,7 @@ rql_status rql_group_prepare(const struct rql_request *request, struct rql_devic
 	p->hashed = p->shape.hashed;
 	if (status == RQL_OK && reads_reals(&p->shape) && !device->limits.float64)
 		status = rql_error_set(err, RQL_ERROR_UNSUPPORTED, "grouped by partitions: the device has no doubles");
-	const char *why = status == RQL_OK && unit->refusal ? unit->refusal(&p->shape, request->totals) : NULL;
+	const char *why = status == RQL_OK && unit->refusal ? unit->refusal(&p->shape, device, request->totals) : NULL;
 	if (why)
 		status = rql_error_set(err, RQL_ERROR_UNSUPPORTED, "grouped on the unit %s: %s", rql_unit_name(unit->unit), why);
 	if (status == RQL_OK)

@@ -257,8 +257,11 @@ static rql_status prepare_on(const struct rql_request *request, enum rql_unit un
                              struct rql_error *err)
 {
 	struct rql_group_size size = size_of(request->grouping);
+	const char *why = unit == RQL_UNIT_RASTER ? rql_group_limbs_refusal(&size.limbs, size.device, request->totals) : NULL;
+	if (why)
+		return rql_error_set(err, RQL_ERROR_UNSUPPORTED, "grouped on the unit raster: %s", why);
 	if (unit == RQL_UNIT_RASTER)
-		rql_group_choose_totals(&request->grouping->on.device[0]->profile, request->totals, false, &size);
+		rql_group_choose_totals(&size.device->profile, request->totals, false, &size);
 	const struct rql_host_group_by by = expected(request->grouping, unit, &size.way);
 	enum rql_host_way way;
 	const uint64_t partitions = rql_host_group_by_partitions(&by, &way);

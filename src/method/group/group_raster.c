@@ -17,12 +17,12 @@ struct drawing {
 	double draws; /* of all rows for their totals */
 };
 
-static const char *refusal(const struct rql_group_shape *shape, enum rql_totals wish)
+static const char *refusal(const struct rql_group_shape *shape, const struct rql_device *device, enum rql_totals wish)
 {
 	struct rql_group_limbs limbs = {.sums = 0};
 	for (uint32_t s = 0; s < shape->state_count; s++)
 		rql_group_limbs_add(&limbs, shape->states[s].kind, 64, shape->states[s].sum, false);
-	return rql_group_limbs_refusal(&limbs, wish);
+	return rql_group_limbs_refusal(&limbs, device, wish);
 }
 
 static double draws_of(const struct rql_group_by *by, const struct rql_group_way *way)

@@ -122,10 +122,12 @@ rql_status rql_group_raster_calibrate(struct rql_device *device, bool thorough, 
 	RQL_TRY(time_totals(device, RQL_RASTER_ATOMICS, 0, rows, &count, err));
 	RQL_TRY(time_totals(device, RQL_RASTER_ATOMICS, SUMS, rows, &sums, err));
 	RQL_TRY(time_totals(device, RQL_RASTER_BLENDING, 1, rows, &limbs, err));
-	if (!isfinite(count) || !isfinite(sums) || !isfinite(limbs))
+	if (!isfinite(count) || !isfinite(sums))
 		return RQL_OK;
 	profile->atomic_ns = within((sums - count) / SUMS);
 	profile->point_ns = within((count - profile->atomic_ns) / (HASHED + 1));
+	if (!isfinite(limbs)) /* totals are made by atomics (group_totals.c), and rayql_devices() says so */
+		return RQL_OK;
 	/* Rows are drawn once more than by atomics: their count and their sum apart. */
 	profile->blend_ns = within((limbs - (HASHED + 2) * profile->point_ns) / LIMB_TARGETS);
 	return RQL_OK;

@@ -3,12 +3,12 @@
 #include <math.h>
 
 #include "device/draw.h"
+#include "method/drawing.h"
 #include "method/group/group.h"
 #include "primitive/raster/group_by.h"
 
 #define HASH_POINTS 1.15 /* a row: its group, and once more where it lost */
 #define POINT_BYTES 64.0 /* what a point reads and writes beside its row: sectors of images, lists and groups, anywhere */
-#define SECTOR 32.0
 #define PASSES 40.0      /* of a partition */
 #define PASS_PASSES 3.0  /* of limbs of so many rows: a clear for each image, a draw, a fold */
 #define IMAGE_TIMES 3.0  /* that a pass of limbs moves a group's pixels */
@@ -33,16 +33,18 @@ void rql_group_limbs_add(struct rql_group_limbs *limbs, enum rql_group_by_kind k
 	}
 }
 
-const char *rql_group_limbs_refusal(const struct rql_group_limbs *limbs, enum rql_totals wish)
+const char *rql_group_limbs_refusal(const struct rql_group_limbs *limbs, const struct rql_device *device,
+                                    enum rql_totals wish)
 {
-	return wish == RQL_TOTALS_LIMBS && limbs->real_sums
-	           ? "a sum of reals has no exact limbs, and rayql_totals says limbs"
-	           : NULL;
+	return wish != RQL_TOTALS_LIMBS           ? NULL
+	       : limbs->real_sums                 ? "a sum of reals has no exact limbs, and rayql_totals says limbs"
+	       : !rql_device_blends_floats(device) ? "the device blends no images of floats, and rayql_totals says limbs"
+	                                           : NULL;
 }
 
 static double point_ns(const struct rql_profile *profile)
 {
-	return profile->point_ns + POINT_BYTES / SECTOR * profile->sector_ns + POINT_BYTES / profile->read_gbps;
+	return rql_drawing_point_ns(profile, POINT_BYTES);
 }
 
 /* All rows count, then each column's parts; sums once for as many rows as add up exactly. */
@@ -68,23 +70,13 @@ double rql_group_raster_ns(const struct rql_profile *profile, const struct rql_g
 	       size->rows * size->row_bytes / profile->read_gbps;
 }
 
-/* Floats need not be blended by every driver. */
-static bool can_blend(const struct rql_device *device)
-{
-	static const enum rql_format formats[] = {RQL_FORMAT_RGBA32_FLOAT, RQL_FORMAT_RG32_FLOAT, RQL_FORMAT_R32_FLOAT};
-	bool can = true;
-	for (uint32_t f = 0; f < sizeof(formats) / sizeof(*formats); f++)
-		can &= (rql_format_roles(device, formats[f]) & RQL_IMAGE_BLEND) != 0;
-	return can;
-}
-
 void rql_group_choose_totals(const struct rql_profile *profile, enum rql_totals wish, bool again, struct rql_group_size *size)
 {
 	struct rql_group_size atomics = *size;
 	const bool few = again && size->rows * FEW_SPARE < size->groups * RQL_RASTER_EXACT_ROWS;
 	atomics.way = (struct rql_group_way){.limbs = false};
 	size->way = (struct rql_group_way){.limbs = true, .few = few};
-	const bool cheaper = totals_ns(profile, size) < totals_ns(profile, &atomics) && can_blend(size->device);
+	const bool cheaper = totals_ns(profile, size) < totals_ns(profile, &atomics) && rql_device_blends_floats(size->device);
 	if (size->limbs.real_sums || wish == RQL_TOTALS_ATOMICS || (wish == RQL_TOTALS_AUTO && !cheaper))
 		*size = atomics;
 }

@@ -7,8 +7,6 @@
 #include "method/join/join_texts.h"
 #include "primitive/raster/raster.h"
 
-/* A vertex with its fragment: an H200, two of whose processors rasterise, draws 0.5 G points a second (bench/results). */
-#define POINT_NS 2.0
 /* Points of a row. Of one dense image: build rows are counted and placed, probe rows counted and put out. Of the paper's
  * stack: a statistic of each row; build rows, and those that lose once more; probe rows counted and put out in the layers in
  * use, of which the fill of 3/8 leaves about three. */
@@ -17,7 +15,6 @@
 #define PAPER_BUILD_POINTS 2.2
 #define PAPER_PROBE_POINTS 7.0
 #define POINT_BYTES 32.0 /* what a point reads and writes beside its row: sectors of images and of lists, anywhere */
-#define SECTOR 32.0
 #define PASSES 14.0      /* of a partition: draws, and dispatches between them */
 #define PAPER_PASSES 50.0
 #define PARTITION_ROWS 6291456.0
@@ -211,9 +208,8 @@ static double bytes_of(const struct rql_pair_size *size, double points)
 static double ns_of(const struct rql_profile *profile, const struct rql_pair_size *size, double points, double passes)
 {
 	const double partitions = 1 + size->rows[1] / PARTITION_ROWS;
-	const double point = POINT_NS + POINT_BYTES / SECTOR * profile->sector_ns;
-	return passes * partitions * profile->pass_ns + points * point + bytes_of(size, points) / profile->read_gbps +
-	       rql_join_crowded_ns(size);
+	return passes * partitions * profile->pass_ns + points * rql_drawing_point_ns(profile, POINT_BYTES) +
+	       bytes_of(size, 0) / profile->read_gbps + rql_join_crowded_ns(size);
 }
 
 static double pair_bytes(const struct rql_pair_size *size)

@@ -6,7 +6,6 @@
 #include "shaders/method/sieve/sieve_draw.vert.h"
 
 #define POINT_BYTES 160.0 /* of a row in a list, its keys and its pixel */
-#define POINT_NS 2.2      /* measured on an H200, two of whose processors rasterise */
 
 static const struct rql_draw_kernel draw_kernel = {
 	.name = "sieve.draw",
@@ -57,7 +56,8 @@ static double refine_ns(const struct rql_prepared *p, const struct rql_device *d
 {
 	const double points = (double)p->snapshot->rows * p->tested;
 	const double copies = 4 * (double)rql_sieve_rows_bytes(p->gpu);
-	return 3 * device->profile.pass_ns + points * POINT_NS + (points * POINT_BYTES + copies) / device->profile.read_gbps;
+	return 3 * device->profile.pass_ns + points * device->profile.point_ns +
+	       (points * POINT_BYTES + copies) / device->profile.read_gbps;
 }
 
 static const struct rql_sieve_unit unit = {
