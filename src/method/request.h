@@ -435,6 +435,10 @@ struct rql_pair {
 		enum rql_pair_test test; /* probe <test> build */
 		bool canonical;          /* reals: fields of equal values are the same (rql_output) */
 		uint32_t probe, build;   /* columns whose fields say the same */
+		/* Of `texts`. of_key: EQ, and one more key beside the first, so that it goes into the hash, too. text: of two
+		 * dictionaries, as the first one is. */
+		bool of_key, text;
+		uint64_t probe_bytes, build_bytes;
 	} conditions[RQL_PAIR_CONDITIONS];
 	struct rql_columns_source probe, build;
 	uint32_t probe_key, build_key;

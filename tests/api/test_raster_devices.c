@@ -68,6 +68,10 @@ static void joins(void **state)
 		"SELECT count(*), count(v), count(w), sum(v), sum(w), min(a.m), max(b.s) FROM a FULL JOIN b ON a.far = b.far",
 		"SELECT b.s, count(*), count(v), sum(w) FROM a FULL JOIN b ON a.s = b.s AND a.k2 = b.k2 GROUP BY b.s ORDER BY b.s",
 		"SELECT b.s, count(*), sum((SELECT x.k2 FROM a x WHERE x.v = b.w)) FROM a JOIN b ON a.k = b.k GROUP BY ALL ORDER BY ALL",
+		/* conditions beside the keys */
+		"SELECT count(*), count(w), sum(v), sum(w) FROM a LEFT JOIN b ON a.k = b.k AND a.k2 <> b.k2 AND b.w > 100",
+		"SELECT count(*), sum(v), sum(w) FROM a JOIN b ON a.k = b.k WHERE EXISTS (SELECT 1 FROM b x WHERE a.far = x.far AND a.v < x.w) "
+		"AND NOT EXISTS (SELECT 1 FROM b y WHERE a.s = y.s AND y.k2 > a.k2 + 8)",
 	};
 	struct session s;
 	(void)state;
@@ -101,8 +105,9 @@ static void joins(void **state)
 	same_drawn(s.con, "SELECT count(*), sum(v), sum(x.w) FROM a JOIN (SELECT * FROM b WHERE w < 140) x ON a.k = x.k",
 	           "pixels of 8 bytes (a partition has more rows than 32 bits have room for beside a key)");
 	run(s.con, "SET rayql_layout = 'auto'");
-	/* further conditions are the CPU's: it reads the rows, and tests the pairs that are drawn */
-	same_drawn(s.con, "SELECT count(*), sum(w) FROM a LEFT JOIN b ON a.k = b.k AND a.k2 <> b.k2", "pairs by join on raster");
+	/* of rows in the host's memory conditions are the CPU's: it tests the pairs that are drawn */
+	same_drawn(s.con, "SELECT count(*), sum(w) FROM (SELECT * FROM a ORDER BY v LIMIT 2000) x LEFT JOIN b ON x.k = b.k AND x.k2 <> b.k2",
+	           "pairs by join on raster");
 	run(s.con, "SET rayql_device = auto"); /* software is not taken unasked; without any GPU there is none either */
 	if (!has_real_gpu(s.con))
 		fails(s.con, "SELECT count(*), sum(w) FROM a JOIN b ON a.k = b.k", RAYQL_ERROR_UNSUPPORTED, "driver in software");
@@ -123,6 +128,13 @@ static void texts(void **state)
 		"SELECT v, w FROM p LEFT JOIN none ON p.s = none.s WHERE v > 70 ORDER BY ALL",
 		"SELECT v, w FROM p JOIN none ON p.s = none.s WHERE v > 70 ORDER BY ALL",
 		"SELECT v FROM p ANTI JOIN (SELECT * FROM none WHERE w > 5) x ON p.s = x.s WHERE v > 70 ORDER BY v",
+		/* several keys: a text and a number of one column or of two, one of which NULL equals NULL; two texts; conditions */
+		"SELECT count(*), sum(v), sum(w), sum(p.n) FROM p JOIN q ON p.t = q.t AND p.n = q.n",
+		"SELECT count(*), count(v), count(w), sum(v), sum(w) FROM p FULL JOIN q ON p.n = q.n AND p.t = q.t AND p.u = q.u AND p.far = "
+		"q.far",
+		"SELECT count(*), count(w), sum(w) FROM p LEFT JOIN q ON p.far = q.far AND p.t = q.t AND p.x = q.x",
+		"SELECT count(*), sum(v), sum(w) FROM p JOIN q ON p.x = q.x AND p.t = q.t WHERE NOT EXISTS (SELECT 1 FROM q y WHERE p.t = y.t "
+		"AND p.n IS NOT DISTINCT FROM y.n AND p.v > y.w + 4)",
 		/* a text that goes on, and a join by codes of one dictionary above */
 		"SELECT q.s, v, w FROM p JOIN q ON p.s = q.s SEMI JOIN p x ON p.s = x.s WHERE v % 8 = 3 ORDER BY ALL",
 	};
@@ -134,10 +146,12 @@ static void texts(void **state)
 	s = raster_session();
 	/* lengths from 0 to 60; a long beginning that many have; a fifth of q's texts is p's */
 	run(s.con, "CREATE TABLE p AS SELECT i::BIGINT v, CASE WHEN i % 40 = 1 THEN '' ELSE repeat('ab', (i % 23)::INTEGER) || (hash(i // 2) "
-	           "% 5000) END s, ('\\x00' || (hash(i * 3) % 90))::BLOB b FROM range(1500) r(i)");
+	           "% 5000) END s, ('\\x00' || (hash(i * 3) % 90))::BLOB b, CASE WHEN i % 7 > 0 THEN i % 3 END::INTEGER n, (i % 2)::BIGINT * "
+	           "7000000000 far, 't' || (i // 4) t, 'u' || i % 2 u, 'x' || (i // 4) x FROM range(1500) r(i)");
 	run(s.con, "CREATE TABLE q AS SELECT i::BIGINT w, CASE WHEN i % 5 = 0 THEN (SELECT any_value(s) FROM p WHERE v = i) WHEN i % 31 = 2 THEN "
-	           "'' ELSE repeat('ab', (i % 29)::INTEGER) || (hash(i * 7) % 5000) END s, ('\\x00' || (hash(i * 5) % 110))::BLOB b "
-	           "FROM range(700) r(i)");
+	           "'' ELSE repeat('ab', (i % 29)::INTEGER) || (hash(i * 7) % 5000) END s, ('\\x00' || (hash(i * 5) % 110))::BLOB b, "
+	           "CASE WHEN i % 8 > 0 THEN i % 3 END::INTEGER n, (i % 2)::BIGINT * 7000000000 far, 't' || (i // 4 + i % 2) t, 'u' || i % 3 u, "
+	           "'x' || (i // 4) x FROM range(700) r(i)");
 	run(s.con, "UPDATE p SET s = NULL WHERE v % 17 = 3; UPDATE q SET s = NULL WHERE w % 13 = 3; CREATE TABLE none AS SELECT w, "
 	           "NULL::VARCHAR s FROM q LIMIT 9; CREATE INDEX cp ON p USING columns (*); CREATE INDEX cq ON q USING columns (*); "
 	           "CREATE INDEX cn ON none USING columns (*)");

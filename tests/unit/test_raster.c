@@ -1,7 +1,9 @@
 /* Joins by hash images against plain loops, on random sides: misses, duplicates on either side, NULL keys, stacks that are
  * too low, so that another one follows or the rest is flattened, partitions, sides that change, capacities that overflow,
- * empty sides, extreme keys, both layouts, 64-bit keys, texts whose hashes collide. The device is the one that RAYQL_TEST_DEVICE names, else vulkan:0,
- * with the validation layer watching. The seed is fixed and printed. */
+ * empty sides, extreme keys, both layouts, 64-bit keys, texts whose hashes collide, further conditions. The device is the one
+ * that RAYQL_TEST_DEVICE names, else vulkan:0, with the validation layer watching. The seed is fixed and printed. */
+#include <math.h>
+
 #include "device/fault/fault.h"
 #include "primitive/raster/raster.h"
 #include "primitive_fixture.h"
@@ -13,6 +15,8 @@ struct shape {
 	bool single;          /* rows with several matches are told of */
 	uint64_t hash_mask;   /* not 0: keys are hashes of texts, of which these bits are kept */
 	bool coded;           /* ... which rows have by codes: the last row has the first one's */
+	uint32_t conditions;  /* beside equal keys, of all tests in turn, from first_test on */
+	uint32_t first_test;
 	uint32_t key_bits, log2_side, layers, cycles, bits;
 	uint32_t build, probe;
 	uint32_t range;   /* keys below it; 0: 0 to build - 1, each once on the build side */
@@ -21,9 +25,13 @@ struct shape {
 	uint32_t unfound; /* rows of each side that the device says are not there */
 };
 
+#define CONDITIONS 4u
+#define VALUES 7u /* that a condition's fields have, 0 among them */
+
 struct world {
 	struct shape shape;
 	uint64_t *keys[2];
+	uint32_t *fields[2]; /* a row's CONDITIONS side by side */
 	uint32_t wanted_rows;
 	struct rql_raster_join join;
 	struct rql_raster_points points;
@@ -48,9 +56,52 @@ static uint32_t rows_of(const struct shape *s, int side)
 	return count > s->unfound ? count - s->unfound : 0;
 }
 
+static enum rql_join_test test_of(const struct shape *s, uint32_t condition)
+{
+	return (enum rql_join_test)(RQL_JOIN_EQ + (s->first_test + condition) % 6);
+}
+
+/* Condition 1 has reals, of which field 1 is the NaN; the last one may compare with TRUE, the field 2. */
+static bool is_real(uint32_t condition)
+{
+	return condition == 1;
+}
+static bool is_truth(const struct shape *s, uint32_t condition)
+{
+	return condition == 3 && s->first_test % 2;
+}
+static double real_of(uint32_t field)
+{
+	return field == 1 ? (double)NAN : field == 2 ? -0.0 : (double)field - 3;
+}
+
+static int order_of(uint32_t condition, uint32_t x, uint32_t y)
+{
+	const double a = real_of(x), b = real_of(y);
+	if (!is_real(condition))
+		return (x > y) - (x < y);
+	return isnan(a) || isnan(b) ? (int)isnan(a) - (int)isnan(b) : (a > b) - (a < b);
+}
+
+static bool holds(const struct shape *s, uint32_t condition, uint32_t x, uint32_t y)
+{
+	const enum rql_join_test test = test_of(s, condition);
+	y = is_truth(s, condition) ? 2 : y;
+	const int order = order_of(condition, x, y);
+	return x && y && (test == RQL_JOIN_EQ   ? order == 0
+	                  : test == RQL_JOIN_NE ? order != 0
+	                  : test == RQL_JOIN_LT ? order < 0
+	                  : test == RQL_JOIN_LE ? order <= 0
+	                  : test == RQL_JOIN_GT ? order > 0
+	                                        : order >= 0);
+}
+
 static bool is_match(const struct world *w, uint32_t b, uint32_t p)
 {
-	return w->keys[0][b] == w->keys[1][p] && !(w->shape.has_null && w->keys[0][b] == 0);
+	bool match = w->keys[0][b] == w->keys[1][p] && !(w->shape.has_null && w->keys[0][b] == 0);
+	for (uint32_t c = 0; c < w->shape.conditions && match; c++)
+		match = holds(&w->shape, c, w->fields[1][p * CONDITIONS + c], w->fields[0][b * CONDITIONS + c]);
+	return match;
 }
 
 static uint32_t matches_of(const struct world *w, uint32_t p)
@@ -76,6 +127,9 @@ static void world_draw(struct world *w)
 	const uint32_t counts[2] = {s->build, s->probe};
 	for (int side = 0; side < 2; side++) {
 		w->keys[side] = array(counts[side], 8);
+		w->fields[side] = array((uint64_t)counts[side] * CONDITIONS, 4);
+		for (uint32_t i = 0; i < counts[side] * CONDITIONS && s->conditions; i++)
+			w->fields[side][i] = (uint32_t)(drawn() % VALUES);
 		for (uint32_t i = 0; i < counts[side]; i++) {
 			uint64_t below = s->range ? s->range : 2 * (uint64_t)counts[0] + 1;
 			uint64_t number = side || s->range ? drawn() % below : i;
@@ -101,6 +155,12 @@ static rql_status memory(struct rql_span *out, uint64_t bytes, struct rql_error 
 	return rql_buffer_new(device, bytes + 8, RQL_MEMORY_DEVICE, "a test's memory", &out->buffer, err);
 }
 
+static rql_status upload(struct rql_span *out, const void *from, uint64_t bytes, struct rql_error *err)
+{
+	RQL_TRY(memory(out, bytes, err));
+	return rql_buffer_upload(out->buffer, 0, from, bytes, err);
+}
+
 /* A text for each key, another one for another key; of lengths from 0 on. */
 static uint32_t text_of(uint64_t key, char *out)
 {
@@ -111,16 +171,22 @@ static uint32_t text_of(uint64_t key, char *out)
 }
 
 /* Codes of a side's rows, and room for the hashes of what they stand for: the first is that of code 0, NULL. */
+static struct rql_raster_compared *texts_of(struct world *w, int side)
+{
+	struct rql_raster_comparison *c = &w->join.comparisons[0];
+	return side ? &c->probe : &c->build;
+}
+
 static rql_status upload_codes(struct world *w, int side, struct rql_raster_side *out, struct rql_error *err)
 {
 	uint32_t *codes = array(out->count, 4);
 	const uint64_t zero = 0;
 	for (uint64_t i = 0; i < out->count; i++)
 		codes[i] = w->shape.has_null && w->keys[side][i] == 0 ? 0 : (uint32_t)(out->count - i);
-	out->texts = out->count;
-	rql_status status = memory(&out->codes, out->count * 4, err);
+	texts_of(w, side)->texts = out->count;
+	rql_status status = memory(&texts_of(w, side)->fields, out->count * 4, err);
 	if (status == RQL_OK)
-		status = rql_buffer_upload(out->codes.buffer, 0, codes, out->count * 4, err);
+		status = rql_buffer_upload(texts_of(w, side)->fields.buffer, 0, codes, out->count * 4, err);
 	if (status == RQL_OK)
 		status = memory(&w->hash[side].keys, out->count * 8, err);
 	if (status == RQL_OK)
@@ -137,7 +203,7 @@ static rql_status upload_codes(struct world *w, int side, struct rql_raster_side
 static rql_status record_keys(struct world *w, struct rql_commands *c, int side, struct rql_error *err)
 {
 	const struct rql_raster_side *of = side ? &w->join.probe : &w->join.build;
-	const struct rql_raster_gather gather = {.bits = 64, .rows = of->codes, .from = {w->hash[side].keys.buffer, 0},
+	const struct rql_raster_gather gather = {.bits = 64, .rows = texts_of(w, side)->fields, .from = {w->hash[side].keys.buffer, 0},
 	                                         .to = of->keys, .found = w->rows_of_codes[side], .capacity = of->count};
 	RQL_TRY(rql_record_raster_hash(c, &w->hash[side], err));
 	return w->shape.coded ? rql_record_raster_gather(c, &gather, err) : RQL_OK;
@@ -167,8 +233,8 @@ static rql_status upload_texts(struct world *w, int side, struct rql_raster_side
 		status = rql_buffer_upload(hash->bytes.buffer, 0, bytes, out->count * 8, err);
 	if (status == RQL_OK)
 		status = rql_buffer_upload(hash->valid.buffer, 0, valid, (out->count / 64 + 1) * 8, err);
-	out->starts = hash->starts;
-	out->bytes = hash->bytes;
+	texts_of(w, side)->starts = hash->starts;
+	texts_of(w, side)->bytes = hash->bytes;
 	free(starts);
 	free(valid);
 	free(bytes);
@@ -196,6 +262,32 @@ static rql_status upload_side(struct world *w, int side, struct rql_raster_side 
 	return rql_buffer_upload(out->found.buffer, 0, &found, 8, err);
 }
 
+static rql_status upload_fields(const struct world *w, uint32_t condition, int side, struct rql_span *out, struct rql_error *err)
+{
+	const uint32_t count = side ? w->shape.probe : w->shape.build, bytes = is_real(condition) ? 8 : 4;
+	uint8_t *fields = array(count, bytes);
+	for (uint32_t i = 0; i < count; i++) {
+		const uint32_t field = w->fields[side][i * CONDITIONS + condition];
+		const double real = real_of(field);
+		uint64_t bits;
+		memcpy(&bits, &real, sizeof bits);
+		bits = !field ? 0 : is_real(condition) ? ~bits : field;
+		memcpy(fields + (uint64_t)i * bytes, &bits, bytes);
+	}
+	rql_status status = upload(out, fields, (uint64_t)count * bytes, err);
+	free(fields);
+	return status;
+}
+
+static rql_status upload_condition(struct world *w, uint32_t condition, struct rql_raster_comparison *out, struct rql_error *err)
+{
+	*out = (struct rql_raster_comparison){
+		.test = test_of(&w->shape, condition), .real = is_real(condition), .bits = is_real(condition) ? 64 : 32};
+	if (!is_truth(&w->shape, condition))
+		RQL_TRY(upload_fields(w, condition, 0, &out->build.fields, err));
+	return upload_fields(w, condition, 1, &out->probe.fields, err);
+}
+
 static bool gives_pairs(const struct shape *s)
 {
 	return s->kind == RQL_JOIN_INNER || s->kind == RQL_JOIN_LEFT || s->kind == RQL_JOIN_FULL;
@@ -209,6 +301,10 @@ static rql_status world_make(struct world *w, struct rql_error *err)
 	*j = (struct rql_raster_join){.kind = s->kind, .layout = s->layout, .key_bits = s->key_bits, .has_null_key = s->has_null, .single = s->single,
 	                              .log2_side = s->log2_side, .layers = s->layers, .cycles = s->cycles,
 	                              .partition_bits = s->bits, .snake = s->snake};
+	if (s->hash_mask)
+		j->comparisons[j->comparison_count++] = (struct rql_raster_comparison){.test = RQL_JOIN_EQ, .text = true, .bits = 32};
+	for (uint32_t i = 0; i < s->conditions; i++)
+		RQL_TRY(upload_condition(w, i, &j->comparisons[j->comparison_count++], err));
 	j->capacity = w->wanted_rows > s->missing ? w->wanted_rows - s->missing : 0;
 	RQL_TRY(upload_side(w, 0, &j->build, err));
 	RQL_TRY(upload_side(w, 1, &j->probe, err));
@@ -258,17 +354,22 @@ static void world_free(struct world *w)
 	struct rql_span *spans[] = {&j->build.keys,  &j->probe.keys, &j->build.found, &j->probe.found, &j->build_rows,
 	                            &j->probe_rows, &j->rows,       &j->points,      &j->temp,
 	                            &w->hash[0].starts, &w->hash[0].bytes, &w->hash[0].valid, &w->hash[1].starts,
-	                            &w->hash[1].bytes, &w->hash[1].valid, &j->build.codes, &j->probe.codes,
-	                            &w->rows_of_codes[0], &w->rows_of_codes[1]};
+	                            &w->hash[1].bytes, &w->hash[1].valid, &w->rows_of_codes[0], &w->rows_of_codes[1]};
 	for (unsigned i = 0; i < sizeof(spans) / sizeof(*spans); i++)
 		rql_buffer_free(spans[i]->buffer);
 	for (int side = 0; side < 2 && w->shape.coded; side++)
 		rql_buffer_free(w->hash[side].keys.buffer);
+	for (uint32_t i = 0; i < j->comparison_count; i++) {
+		rql_buffer_free(j->comparisons[i].build.fields.buffer);
+		rql_buffer_free(j->comparisons[i].probe.fields.buffer);
+	}
 	rql_raster_images_free(j->images, RQL_RASTER_JOIN_IMAGES);
 	free(w->build_rows);
 	free(w->probe_rows);
-	free(w->keys[0]);
-	free(w->keys[1]);
+	for (int side = 0; side < 2; side++) {
+		free(w->keys[side]);
+		free(w->fields[side]);
+	}
 	*w = (struct world){.rows = 0};
 }
 
@@ -466,6 +567,23 @@ static void test_texts(void **state)
 	}
 }
 
+/* Conditions beside equal keys, all six tests, of reals as well; beside texts whose hashes collide, too. Of semi and anti joins
+ * a build row is dropped for another one only where it is the same in all of them. */
+static void test_conditions(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < 10; i++) {
+		struct shape shape = {.kind = kinds[i % 5], .key_bits = i % 2 ? 64 : 32, .log2_side = 4, .layers = 4, .cycles = i % 3 ? 2 : 0,
+		                      .build = 300, .probe = 400, .range = 30, .has_null = true, .snake = i % 4 == 1,
+		                      .conditions = 1 + i % CONDITIONS, .first_test = i, .bits = i % 3 == 2 ? 2 : 0};
+		check(shape);
+		shape.key_bits = 64;
+		shape.hash_mask = 7;
+		shape.coded = i % 2;
+		check(shape);
+	}
+}
+
 /* Whether a row has several matches: in one layer each, in the dense image, none. */
 static void test_single(void **state)
 {
@@ -511,6 +629,8 @@ static void test_any(void **state)
 		s.single = s.kind == RQL_JOIN_LEFT && drawn() % 2;
 		s.hash_mask = s.key_bits == 32 || drawn() % 2 ? 0 : UINT64_MAX >> drawn() % 64;
 		s.coded = s.hash_mask && drawn() % 2;
+		s.conditions = drawn() % 2 ? 0 : 1 + drawn() % CONDITIONS;
+		s.first_test = drawn() % 12;
 		check(s);
 	}
 }
@@ -591,6 +711,9 @@ static void test_refused(void **state)
 	wrong.layout = RQL_RASTER_16;
 	assert_int_equal(rql_record_raster_join(c, &wrong, NULL), RQL_ERROR_INTERNAL);
 	wrong = w.join;
+	wrong.comparison_count = 1; /* without a test */
+	assert_int_equal(rql_record_raster_join(c, &wrong, NULL), RQL_ERROR_INTERNAL);
+	wrong = w.join;
 	wrong.capacity = 1000000;
 	assert_int_equal(rql_record_raster_join(c, &wrong, NULL), RQL_ERROR_INTERNAL);
 	rql_commands_free(c);
@@ -608,7 +731,7 @@ int main(void)
 		cmocka_unit_test(test_snake),  cmocka_unit_test(test_edges),   cmocka_unit_test(test_kinds),
 		cmocka_unit_test(test_texts),  cmocka_unit_test(test_single),  cmocka_unit_test(test_halves),
 		cmocka_unit_test(test_expected),
-		cmocka_unit_test(test_any),
+		cmocka_unit_test(test_any),    cmocka_unit_test(test_conditions),
 		cmocka_unit_test(test_sizes),  cmocka_unit_test(test_faults),  cmocka_unit_test(test_refused),
 	};
 	return cmocka_run_group_tests(tests, set_up, tear_down);

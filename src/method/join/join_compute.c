@@ -297,7 +297,7 @@ static const char *condition_refusal(const struct rql_pair *pair)
 		const struct rql_store_column *a = &pair->probe.form->columns[pair->conditions[i].probe];
 		const uint32_t build = pair->conditions[i].build;
 		if (build == RQL_PAIR_TRUE ? a->kind != RQL_STORE_INTEGER || a->least
-		                           : !same_fields(a, &pair->build.form->columns[build]))
+		                           : !(pair->conditions[i].text ? are_texts : same_fields)(a, &pair->build.form->columns[build]))
 			return "the columns that a join's condition compares are not of one form";
 	}
 	return NULL;

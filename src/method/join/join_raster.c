@@ -56,8 +56,6 @@ static const char *refusal(const struct rql_request *request, const struct rql_d
 	const struct rql_pair *pair = request->pair;
 	if (pair->not_in || pair->mark)
 		return "an IN that may be NULL is not drawn";
-	if (pair->condition_count)
-		return "a join with conditions beyond its keys is not drawn";
 	const struct rql_raster_join sizes = sizes_of(pair, wants_paper(request));
 	return rql_raster_join_refusal(&sizes, device);
 }

@@ -1,6 +1,6 @@
-/* Keys of a drawn join that are texts of two dictionaries: drawn by a hash, and compared by their bytes on the device
- * (primitive/raster). Each dictionary goes there once a context. A run hashes its entries, and a row's key is the hash of its
- * code. So no code of one dictionary is looked for in the other one. */
+/* Keys of a drawn join of which one or more are texts of two dictionaries: drawn by a hash, and compared by their bytes on the
+ * device (primitive/raster). Each dictionary goes there once a context. A run hashes its entries, and a row's key is the hash
+ * of its code, or of several, and of a number beside them. So no code of one dictionary is looked for in the other one. */
 #ifndef RQL_METHOD_JOIN_JOIN_TEXTS_H
 #define RQL_METHOD_JOIN_JOIN_TEXTS_H
 

@@ -69,6 +69,8 @@ struct rql_join_test_of {
 	uint32_t outer_output, inner_output;
 	uint32_t outer_column, inner_column; /* in their relations' forms */
 	bool canonical;                 /* these are reals, whose fields are the same where the values are equal */
+	bool of_key, text;              /* it is a key beside the step's, which is a text; and a text itself (request.h) */
+	uint64_t outer_bytes, inner_bytes; /* ... of all its texts */
 };
 /* What two relations may be joined by: columns and expressions that equalities make equal, or what a side is joined by to its owner. */
 struct rql_join_edge {
@@ -95,6 +97,7 @@ struct rql_join_step {
 	uint32_t outer_column, inner_column; /* the key in the owner's and the relation's form */
 	double distinct;                     /* values of the key, on the side that has more */
 	bool texts;                          /* the key is codes of two dictionaries, joined by the texts' bytes (request.h) */
+	uint32_t beside;                     /* ... conditions that are keys beside it */
 	uint64_t outer_bytes, inner_bytes;   /* ... of all texts */
 	const char *unit;                    /* that joins, for EXPLAIN; once it is bound */
 	struct rql_drawn drawn;              /* what it is expected to draw */

@@ -207,33 +207,6 @@ static bool share_column(struct key_side *outer, struct key_side *inner)
 	return true;
 }
 
-/* ---- texts of two dictionaries ---- */
-
-static uint64_t bytes_of_texts(const struct rql_dimension *d)
-{
-	const struct rql_string *strings = d->values.data;
-	uint64_t bytes = 0;
-	for (uint32_t i = 0; i < d->count - d->has_null; i++)
-		bytes += strings[i].length;
-	return bytes;
-}
-
-/* Are they joined by their bytes, where both sides are drawn (papers/004, section 7)? Else codes of one dictionary are looked
- * for in the other one, on the CPU: that takes some 50 ns an entry once a plan. So it is the better way where rows are many
- * times as many as texts. */
-static bool joins_texts(const struct rql_join_graph *g, const struct rql_join_step *step, const struct key_side *outer,
-                        const struct key_side *inner)
-{
-	const struct rql_settings *settings = g->p->ctx->settings;
-	const struct rql_store_column *a = &outer->column.of;
-	if (step->key_count != 1 || step->keys[0].null_safe || step->condition_count || step->mark || step->not_in ||
-	    !rql_join_wants_raster(settings) || a->kind != RQL_STORE_CODED ||
-	    (a->type.id != RQL_TYPE_VARCHAR && a->type.id != RQL_TYPE_BLOB) || same_codes(outer, inner))
-		return false;
-	const double texts = (double)a->dimension->count + inner->column.of.dimension->count;
-	return strcmp(settings->layout, "paper") == 0 || texts * ROWS_A_TEXT >= outer->r->rows + inner->r->rows;
-}
-
 /* Puts a key behind the relation's columns: an output as it is, or one of several parts. */
 static rql_status put_key(struct rql_join_graph *g, struct key_side *s, struct rql_output *output, uint32_t *column)
 {
@@ -242,6 +215,12 @@ static rql_status put_key(struct rql_join_graph *g, struct key_side *s, struct r
 	((struct rql_output *)(uintptr_t)r->request.outputs)[r->form_count] = *output;
 	r->form[r->form_count++] = s->column;
 	return rql_form_bits(&s->column.of) ? RQL_OK : refuse(g, "a key takes more than 64 bits");
+}
+
+static rql_status put_as_it_is(struct rql_join_graph *g, struct key_side *s, uint32_t *column)
+{
+	struct rql_output output = s->r->request.outputs[s->output];
+	return put_key(g, s, &output, column);
 }
 
 /* A real number: equal values have one field, which takes all of its bits. Where NULL equals NULL it has one, too. */
@@ -309,6 +288,16 @@ static struct rql_join_test_of *add_condition(struct rql_join_step *step, const 
 	                               .inner = key->inner,
 	                               .outer_output = key->outer_output,
 	                               .inner_output = key->inner_output};
+	return c;
+}
+
+/* A key that goes into the hash of a text; there is room for it (choose_texts). */
+static struct rql_join_test_of *add_beside(struct rql_join_step *step, const struct rql_join_key *key)
+{
+	struct rql_join_test_of *c = add_condition(step, key);
+	c->null_safe = false; /* NULL has a number where it is one */
+	c->of_key = true;
+	step->beside++;
 	return c;
 }
 
@@ -452,45 +441,23 @@ static rql_status describe_keys(struct rql_join_graph *g, struct rql_join_step *
 	return RQL_OK;
 }
 
-static rql_status bind_key(struct rql_join_graph *g, struct rql_join_step *step)
+/* So many keys as one column: one as it is, where both sides' fields say the same, else one number. */
+static rql_status put_number(struct rql_join_graph *g, const struct rql_join_key *keys, uint32_t n,
+                             struct key_side sides[2][RQL_JOIN_KEYS], uint32_t *const columns[2])
 {
-	struct key_side sides[2][RQL_JOIN_KEYS];
 	struct rql_group_key *parts[2];
-	struct rql_join_relation *of[] = {&g->relations[step->owner], &g->relations[step->relation]};
-	uint32_t *columns[] = {&step->outer_column, &step->inner_column};
 	rql_int128 numbers = 1;
-	step->texts = false;
-	RQL_TRY(describe_keys(g, step, sides));
-	RQL_TRY(set_apart(g, step, sides));
-	const uint32_t n = step->key_count;
-	if (is_halved(sides, 0))
-		return bind_halves_key(g, step, sides, columns);
-	for (uint32_t k = 0; k < n; k++) {
-		struct rql_store_column *a = &sides[0][k].column.of, *b = &sides[1][k].column.of;
-		if (a->kind != b->kind || !rql_type_equal(a->type, b->type))
-			return refuse(g, "the types of a key's two sides differ");
-		if (a->kind == RQL_STORE_REAL)
-			return bind_real_key(g, step, sides, columns);
-	}
 	for (uint32_t s = 0; s < 2; s++)
 		if (!(parts[s] = RQL_NEW_ARRAY(g->p->arena, struct rql_group_key, n)))
 			return rql_error_memory(g->err, 0, "a plan");
-	step->texts = joins_texts(g, step, &sides[0][0], &sides[1][0]);
-	if (step->texts) {
-		step->outer_bytes = bytes_of_texts(sides[0][0].column.of.dimension);
-		step->inner_bytes = bytes_of_texts(sides[1][0].column.of.dimension);
-		step->texts = step->outer_bytes <= UINT32_MAX && step->inner_bytes <= UINT32_MAX;
-	}
-	if (n == 1 && !step->keys[0].null_safe && (step->texts || share_column(&sides[0][0], &sides[1][0]))) {
-		for (uint32_t s = 0; s < 2; s++) {
-			struct rql_output as_it_is = of[s]->request.outputs[sides[s][0].output];
-			RQL_TRY(put_key(g, &sides[s][0], &as_it_is, columns[s]));
-		}
+	if (n == 1 && !keys[0].null_safe && share_column(&sides[0][0], &sides[1][0])) {
+		for (uint32_t s = 0; s < 2; s++)
+			RQL_TRY(put_as_it_is(g, &sides[s][0], columns[s]));
 		return RQL_OK;
 	}
 	for (uint32_t k = 0; k < n; k++) {
 		uint32_t count = 1;
-		RQL_TRY(make_parts(g, &sides[0][k], &sides[1][k], step->keys[k].null_safe, &count));
+		RQL_TRY(make_parts(g, &sides[0][k], &sides[1][k], keys[k].null_safe, &count));
 		numbers *= count; /* NUMBERS_MOST at most (choose_parts) */
 		parts[0][k] = sides[0][k].part;
 		parts[1][k] = sides[1][k].part;
@@ -505,6 +472,124 @@ static rql_status bind_key(struct rql_join_graph *g, struct rql_join_step *step)
 		RQL_TRY(put_key(g, &sides[s][0], &output, columns[s]));
 	}
 	return RQL_OK;
+}
+
+/* ---- texts of two dictionaries ---- */
+
+static uint64_t bytes_of_texts(const struct rql_dimension *d)
+{
+	const struct rql_string *strings = d->values.data;
+	uint64_t bytes = 0;
+	for (uint32_t i = 0; i < d->count - d->has_null; i++)
+		bytes += strings[i].length;
+	return bytes;
+}
+
+/* Is the key joined by its texts' bytes, where both sides are drawn (papers/004, section 7)? Else codes of one dictionary are
+ * looked for in the other one, on the CPU: that takes some 50 ns an entry once a plan. So it is the better way where rows are
+ * many times as many as texts. */
+static bool is_hashed(const struct rql_join_graph *g, const struct rql_join_key *key, const struct key_side *outer,
+                      const struct key_side *inner)
+{
+	const struct rql_store_column *a = &outer->column.of, *b = &inner->column.of;
+	if (key->null_safe || a->kind != RQL_STORE_CODED || b->kind != RQL_STORE_CODED || !rql_type_equal(a->type, b->type) ||
+	    (a->type.id != RQL_TYPE_VARCHAR && a->type.id != RQL_TYPE_BLOB) || same_codes(outer, inner))
+		return false;
+	const double texts = (double)a->dimension->count + b->dimension->count;
+	const bool paper = strcmp(g->p->ctx->settings->layout, "paper") == 0;
+	return (paper || texts * ROWS_A_TEXT >= outer->r->rows + inner->r->rows) &&
+	       bytes_of_texts(a->dimension) <= UINT32_MAX && bytes_of_texts(b->dimension) <= UINT32_MAX;
+}
+
+/* Do the keys without a bit make one column? */
+static bool others_fit(const struct rql_join_step *step, struct key_side sides[2][RQL_JOIN_KEYS], uint32_t texts)
+{
+	rql_int128 product = 1, least;
+	uint32_t others = 0;
+	bool parts = true, fields = true; /* a number; the fields as they are */
+	for (uint32_t k = 0; k < step->key_count; k++) {
+		const struct rql_store_column *a = &sides[0][k].column.of, *b = &sides[1][k].column.of;
+		if (texts >> k & 1)
+			continue;
+		if (a->kind != b->kind || !rql_type_equal(a->type, b->type) || a->kind == RQL_STORE_REAL || a->low || b->low)
+			return false;
+		const rql_int128 numbers = numbers_of(&sides[0][k], &sides[1][k], step->keys[k].null_safe, &least);
+		parts = parts && numbers <= PART_MOST && product * numbers <= NUMBERS_MOST;
+		product = parts ? product * numbers : product;
+		fields = fields && a->kind == RQL_STORE_INTEGER && !step->keys[k].null_safe;
+		others++;
+	}
+	return parts || (others == 1 && fields);
+}
+
+/* A bit for each key that is hashed and compared by its bytes; the others then make one number. 0: none is. */
+static uint32_t choose_texts(const struct rql_join_graph *g, const struct rql_join_step *step,
+                             struct key_side sides[2][RQL_JOIN_KEYS])
+{
+	uint32_t texts = 0, count = 0;
+	if (!rql_join_wants_raster(g->p->ctx->settings) || step->mark || step->not_in || step->nearest)
+		return 0;
+	for (uint32_t k = 0; k < step->key_count; k++)
+		if (is_hashed(g, &step->keys[k], &sides[0][k], &sides[1][k])) {
+			texts |= 1u << k;
+			count++;
+		}
+	const uint32_t beside = count < step->key_count ? count : count ? count - 1 : 0;
+	return step->condition_count + beside <= RQL_PAIR_CONDITIONS && others_fit(step, sides, texts) ? texts : 0;
+}
+
+/* The first text is the key, and what else there is goes into its hash. */
+static rql_status bind_texts(struct rql_join_graph *g, struct rql_join_step *step, struct key_side sides[2][RQL_JOIN_KEYS],
+                             uint32_t texts, uint32_t *const columns[2])
+{
+	struct rql_join_key others[RQL_JOIN_KEYS];
+	struct key_side of[2][RQL_JOIN_KEYS];
+	uint32_t count = 0;
+	step->texts = false;
+	for (uint32_t k = 0; k < step->key_count; k++) {
+		if (!(texts >> k & 1)) {
+			others[count] = step->keys[k];
+			of[0][count] = sides[0][k];
+			of[1][count++] = sides[1][k];
+			continue;
+		}
+		struct rql_join_test_of *c = step->texts ? add_beside(step, &step->keys[k]) : NULL;
+		uint32_t *const to[] = {c ? &c->outer_column : columns[0], c ? &c->inner_column : columns[1]};
+		uint64_t *const bytes[] = {c ? &c->outer_bytes : &step->outer_bytes, c ? &c->inner_bytes : &step->inner_bytes};
+		for (uint32_t s = 0; s < 2; s++) {
+			*bytes[s] = bytes_of_texts(sides[s][k].column.of.dimension);
+			RQL_TRY(put_as_it_is(g, &sides[s][k], to[s]));
+		}
+		if (c)
+			c->text = true;
+		step->texts = true;
+	}
+	if (!count)
+		return RQL_OK;
+	struct rql_join_test_of *c = add_beside(step, &others[0]);
+	return put_number(g, others, count, of, (uint32_t *const[]){&c->outer_column, &c->inner_column});
+}
+
+static rql_status bind_key(struct rql_join_graph *g, struct rql_join_step *step)
+{
+	struct key_side sides[2][RQL_JOIN_KEYS];
+	uint32_t *columns[] = {&step->outer_column, &step->inner_column};
+	RQL_TRY(describe_keys(g, step, sides));
+	const uint32_t texts = choose_texts(g, step, sides);
+	if (texts)
+		return bind_texts(g, step, sides, texts, columns);
+	RQL_TRY(set_apart(g, step, sides));
+	const uint32_t n = step->key_count;
+	if (is_halved(sides, 0))
+		return bind_halves_key(g, step, sides, columns);
+	for (uint32_t k = 0; k < n; k++) {
+		struct rql_store_column *a = &sides[0][k].column.of, *b = &sides[1][k].column.of;
+		if (a->kind != b->kind || !rql_type_equal(a->type, b->type))
+			return refuse(g, "the types of a key's two sides differ");
+		if (a->kind == RQL_STORE_REAL)
+			return bind_real_key(g, step, sides, columns);
+	}
+	return put_number(g, step->keys, n, sides, columns);
 }
 
 /* ---- conditions ---- */

@@ -45,8 +45,9 @@ static void put_joins(struct rql_strbuf *text, const struct rql_join_graph *g)
 		                              : "",
 		                  r->groups ? of->name : r->table, (unsigned long long)of->snapshot->rows, of->name, step->key_count,
 		                  step->key_count == 1 ? "" : "s");
-		if (step->condition_count)
-			rql_strbuf_printf(text, " and %u condition%s", step->condition_count, step->condition_count == 1 ? "" : "s");
+		const uint32_t conditions = step->condition_count - step->beside;
+		if (conditions)
+			rql_strbuf_printf(text, " and %u condition%s", conditions, conditions == 1 ? "" : "s");
 		rql_strbuf_printf(text, ", by %s on the device, %s%s\n", step->unit ? step->unit : "?",
 		                  step->nearest ? "the nearest row of each" : "keys need not be unique",
 		                  step->texts ? ", texts of two dictionaries by hash, compared by bytes" : "");

@@ -315,6 +315,10 @@ static rql_status add_conditions(struct building *b, const struct rql_join_step 
 		*to = (struct rql_pair_condition){
 			.test = c->test,
 			.canonical = c->canonical,
+			.of_key = c->of_key,
+			.text = c->text,
+			.probe_bytes = swap ? c->inner_bytes : c->outer_bytes,
+			.build_bytes = swap ? c->outer_bytes : c->inner_bytes,
 			.probe = find_column(outer, c->relation, c->outer_column),
 			.build = c->inner ? find_column(inner, step->relation, c->inner_column) : RQL_PAIR_TRUE};
 		if (to->probe == RQL_NONE || to->build == RQL_NONE)
@@ -404,7 +408,7 @@ static rql_status join(struct building *b, const struct rql_join_step *step, str
 		return rql_error_set(g->err, RQL_ERROR_UNSUPPORTED, "joined as columns on a GPU: a join gives about %.3g rows, more than "
 		                     "the %.3g that columns there have at most", expected, (double)ROWS_MOST);
 	RQL_TRY(look_up_keys(b, step, outer, inner, (const uint32_t[]){outer_key, inner_key}, expected));
-	const bool either = (step->kind == RQL_LOOKUP_INNER && !step->nearest) || (step->full && !step->condition_count);
+	const bool either = (step->kind == RQL_LOOKUP_INNER && !step->nearest) || (step->full && step->condition_count == step->beside);
 	const bool swap = either && inner->source.rows > outer->source.rows;
 	const struct chain *probe = swap ? inner : outer, *build = swap ? outer : inner;
 	struct chain next = {0};

@@ -22,11 +22,22 @@ struct rql_raster_side {
 	uint64_t count;         /* rows at most */
 	struct rql_span found;  /* uint64_t; may be left out: then count rows */
 	struct rql_span keys;
-	/* Texts, of both sides or of none: text i has the bytes from starts[i], uint32_t[texts + 1], to starts[i + 1]. Then keys
-	 * are the texts' (rql_record_raster_hash), and rows of equal keys match where their bytes are equal. A row has the text of
-	 * its number; or of its code, uint32_t[count], less 1, where there are codes: 0 is NULL, whose key is the null_key. */
-	struct rql_span starts, bytes, codes;
-	uint64_t texts; /* of codes: as many as there are */
+};
+
+/* Rows of equal keys match where all of these hold, probe <test> build, of which NULL is none. Where keys are hashes, what is
+ * hashed is among them. Fields: as of conditions of relation.h. Texts: EQ, and a field is a text's number plus 1; text i has
+ * the bytes from starts[i], uint32_t[texts + 1], to starts[i + 1]. */
+#define RQL_RASTER_COMPARISONS 5u
+struct rql_raster_compared { /* of a side */
+	struct rql_span fields; /* left out: of texts a row has that of its number; else, of the build side, all are 2, TRUE */
+	struct rql_span starts, bytes;
+	uint64_t texts;
+};
+struct rql_raster_comparison {
+	enum rql_join_test test;
+	bool text, real;
+	uint32_t bits; /* of a field: 32 or 64; of texts 32 */
+	struct rql_raster_compared build, probe;
 };
 
 enum { RQL_RASTER_STACK, RQL_RASTER_BUILD_COUNTS, RQL_RASTER_PROBE_COUNTS, RQL_RASTER_MATCHES, RQL_RASTER_DENSE,
@@ -47,6 +58,8 @@ struct rql_raster_join {
 	uint32_t partition_bits; /* both sides are split into 2^bits partitions before; 0: they are not */
 	bool snake;              /* INNER: each partition builds on the side that takes fewer layers */
 	struct rql_raster_side build, probe;
+	uint32_t comparison_count;
+	struct rql_raster_comparison comparisons[RQL_RASTER_COMPARISONS];
 	struct rql_image *images[RQL_RASTER_JOIN_IMAGES]; /* as rql_raster_join_images says */
 	uint64_t capacity;                                /* pairs, or rows */
 	struct rql_span build_rows;                       /* uint32_t[capacity]; not of SEMI and ANTI */
@@ -126,6 +139,18 @@ struct rql_raster_hash {
 };
 rql_status rql_record_raster_hash(struct rql_commands *c, const struct rql_raster_hash *hash,
                                   struct rql_error *err) RQL_MUST_CHECK;
+
+/* Rows' keys of several values: a hash of the key that there is and of a field, which may be a text's number plus 1 and stand
+ * for its hash. 0, NULL, where either is 0; no other has 0. */
+struct rql_raster_combine {
+	uint32_t bits; /* of a field: 32 or 64 */
+	struct rql_span keys, fields;
+	struct rql_span hashes; /* uint64_t, by fields, the first one's 0; may be left out */
+	struct rql_span found;  /* uint64_t: rows, of which no more than `capacity` are there */
+	uint64_t capacity;
+};
+rql_status rql_record_raster_combine(struct rql_commands *c, const struct rql_raster_combine *combine,
+                                     struct rql_error *err) RQL_MUST_CHECK;
 
 /* A column of the rows that a list names: 0 where it names UINT32_MAX. */
 struct rql_raster_gather {

@@ -204,7 +204,7 @@ static struct plan plan_of(const struct rql_raster_join *join)
 	uint64_t at = 0, nested = 0;
 	const uint64_t probed = snakes(join) && join->build.count > join->probe.count ? join->build.count : join->probe.count;
 	plan.state = rql_temp_take(&at, 4 * (RQL_RASTER_DRAW_BUILD + 4 * ((uint64_t)join->layers + 1)));
-	plan.table = rql_temp_take(&at, 8 * RQL_RASTER_JOIN_TABLE);
+	plan.table = rql_temp_take(&at, 8 * RQL_RASTER_JOIN_TABLE(join->comparison_count));
 	for (uint32_t i = 0; i < 2; i++)
 		plan.lists[i] = rql_temp_take(&at, most_built(join) * 4);
 	if (rql_join_gives_pairs(join->kind)) {
@@ -254,24 +254,32 @@ static rql_status check_shape(const struct rql_raster_join *join, struct rql_err
 	return RQL_OK;
 }
 
-static bool has_texts(const struct rql_raster_join *join)
+static rql_status check_compared(const struct rql_raster_comparison *c, const struct rql_raster_compared *side, uint64_t rows,
+                                 struct rql_error *err)
 {
-	return join->build.bytes.buffer || join->probe.bytes.buffer;
+	if (side->fields.buffer)
+		RQL_TRY(rql_span_check(&side->fields, rows, c->bits / 8, "fields that a join compares", err));
+	if (!c->text)
+		return RQL_OK;
+	RQL_TRY(rql_span_check(&side->starts, (side->fields.buffer ? side->texts : rows) + 1, 4, "starts of texts", err));
+	return rql_span_check(&side->bytes, 1, 4, "bytes of texts", err);
 }
 
-static rql_status check_texts(const struct rql_raster_join *join, struct rql_error *err)
+static rql_status check_comparisons(const struct rql_raster_join *join, struct rql_error *err)
 {
-	if (!has_texts(join))
-		return RQL_OK;
-	if (join->key_bits != 64)
-		return rql_error_set(err, RQL_ERROR_INTERNAL, "hashes of texts are keys of 64 bits, not of %u", join->key_bits);
-	for (uint32_t side = 0; side < 2; side++) {
-		const struct rql_raster_side *of = side_of(join, side);
-		const uint64_t texts = of->codes.buffer ? of->texts : of->count;
-		RQL_TRY(rql_span_check(&of->starts, texts + 1, 4, "starts of texts", err));
-		RQL_TRY(rql_span_check(&of->bytes, 1, 4, "bytes of texts", err));
-		if (of->codes.buffer)
-			RQL_TRY(rql_span_check(&of->codes, of->count, 4, "codes of texts", err));
+	bool good = join->comparison_count <= RQL_RASTER_COMPARISONS;
+	for (uint32_t i = 0; i < join->comparison_count && good; i++) {
+		const struct rql_raster_comparison *c = &join->comparisons[i];
+		good = c->test >= RQL_JOIN_EQ && c->test <= RQL_JOIN_GE && (c->bits == 32 || (c->bits == 64 && !c->text)) &&
+		       (c->text ? c->test == RQL_JOIN_EQ : c->probe.fields.buffer != NULL) && (!c->real || c->bits == 64);
+	}
+	if (!good)
+		return rql_error_set(err, RQL_ERROR_INTERNAL, "a join by hash images cannot compare rows so (%u comparisons)",
+		                     join->comparison_count);
+	for (uint32_t i = 0; i < join->comparison_count; i++) {
+		const struct rql_raster_comparison *c = &join->comparisons[i];
+		RQL_TRY(check_compared(c, &c->build, join->build.count, err));
+		RQL_TRY(check_compared(c, &c->probe, join->probe.count, err));
 	}
 	return RQL_OK;
 }
@@ -289,7 +297,7 @@ static rql_status check(const struct rql_raster_join *join, struct rql_error *er
 	if (rql_join_gives_pairs(join->kind))
 		RQL_TRY(rql_span_check(&join->build_rows, join->capacity, 4, "build rows of a join", err));
 	RQL_TRY(rql_span_check(&join->probe_rows, join->capacity, 4, "probe rows of a join", err));
-	RQL_TRY(check_texts(join, err));
+	RQL_TRY(check_comparisons(join, err));
 	RQL_TRY(rql_span_check(&join->rows, join->single ? 2 : 1, 8, "number of a join's rows", err));
 	RQL_TRY(rql_span_check(&join->points, sizeof(struct rql_raster_points) / 8, 8, "points of a join", err));
 	return rql_span_check(&join->temp, rql_div_up(plan_of(join).bytes, 8), 8, "temporary words of a join", err);
@@ -388,12 +396,37 @@ static void clear(const struct recorder *r, uint32_t image)
 		rql_record_clear(r->c, r->join->images[image], 0, r->join->images[image]->spec.layers, zeros);
 }
 
+_Static_assert(RQL_RASTER_JOIN_TABLE(RQL_RASTER_COMPARISONS) <= RQL_TABLE_WORDS, "the table is recorded as one");
+_Static_assert(6 * RQL_RASTER_COMPARISONS + 9 <= RQL_USES_MOST, "a pass names all buffers");
+_Static_assert(RQL_JOIN_EQ == 1 && RQL_JOIN_NE == 2 && RQL_JOIN_LT == 3 && RQL_JOIN_LE == 4 && RQL_JOIN_GE == 6,
+               "raster.glsl has the same");
+
+static void put_comparisons(struct recorder *r, struct rql_word_table *words)
+{
+	for (uint32_t i = 0; i < r->join->comparison_count; i++) {
+		const struct rql_raster_comparison *c = &r->join->comparisons[i];
+		uint64_t *slots = &words->words[RQL_RASTER_AT_COMPARISONS + i * RQL_RASTER_COMPARISON_SLOTS];
+		slots[RQL_RASTER_COMPARISON_FLAGS] = (uint64_t)c->test | (c->bits == 64 ? RQL_RASTER_COMPARISON_64 : 0) |
+		                                     (c->real ? RQL_RASTER_COMPARISON_REAL : 0) |
+		                                     (c->text ? RQL_RASTER_COMPARISON_TEXT : 0);
+		for (uint32_t side = 0; side < 2; side++) {
+			const struct rql_raster_compared *of = side ? &c->probe : &c->build;
+			slots[RQL_RASTER_COMPARISON_FIELDS + side] = rql_span_address(&of->fields);
+			slots[RQL_RASTER_COMPARISON_STARTS + side] = rql_span_address(&of->starts);
+			slots[RQL_RASTER_COMPARISON_BYTES + side] = rql_span_address(&of->bytes);
+			rql_uses_add(&r->uses, &of->fields, RQL_READ);
+			rql_uses_add(&r->uses, &of->starts, RQL_READ);
+			rql_uses_add(&r->uses, &of->bytes, RQL_READ);
+		}
+	}
+}
+
 /* The table of addresses, the partitions of both sides, empty counts. */
 static rql_status begin(struct recorder *r)
 {
 	const struct rql_raster_join *join = r->join;
 	const struct rql_span *temp = &join->temp;
-	struct rql_word_table words = {.count = RQL_RASTER_JOIN_TABLE};
+	struct rql_word_table words = {.count = RQL_RASTER_JOIN_TABLE(join->comparison_count)};
 	const struct rql_span table = rql_span_at(temp, r->plan.table);
 #define PUT(slot, at)                                                                                                  \
 	do {                                                                                                               \
@@ -411,12 +444,6 @@ static rql_status begin(struct recorder *r)
 		words.words[RQL_RASTER_AT_KEYS + side] = rql_span_address(&of->keys);
 		words.words[RQL_RASTER_AT_FOUND + side] = rql_span_address(&of->found);
 		words.words[RQL_RASTER_AT_COUNT + side] = of->count;
-		words.words[RQL_RASTER_AT_TEXT_STARTS + side] = rql_span_address(&of->starts);
-		words.words[RQL_RASTER_AT_BYTES + side] = rql_span_address(&of->bytes);
-		words.words[RQL_RASTER_AT_CODES + side] = rql_span_address(&of->codes);
-		rql_uses_add(&r->uses, &of->codes, RQL_READ);
-		rql_uses_add(&r->uses, &of->starts, RQL_READ);
-		rql_uses_add(&r->uses, &of->bytes, RQL_READ);
 		rql_uses_add(&r->uses, &of->keys, RQL_READ);
 		rql_uses_add(&r->uses, &of->found, RQL_READ);
 		if (!join->partition_bits)
@@ -428,6 +455,7 @@ static rql_status begin(struct recorder *r)
 		PUT(RQL_RASTER_AT_STARTS + side, r->plan.starts[side]);
 	}
 #undef PUT
+	put_comparisons(r, &words);
 	words.words[RQL_RASTER_AT_POINTS] = rql_span_address(&join->points);
 	words.words[RQL_RASTER_AT_BUILD_ROWS] = rql_span_address(&join->build_rows);
 	words.words[RQL_RASTER_AT_PROBE_ROWS] = rql_span_address(&join->probe_rows);
@@ -564,8 +592,8 @@ static struct rql_raster_args args_of(const struct rql_raster_join *join, const 
 		.dense_rows = (uint32_t)most_built(join),
 		.flags = (join->has_null_key ? RQL_RASTER_HAS_NULL : 0) | (rql_join_gives_pairs(join->kind) ? RQL_RASTER_PAIRS : RQL_RASTER_DROPS_EQUAL) |
 	             (snakes(join) ? RQL_RASTER_SNAKE : 0) | (counts_heights(join) ? RQL_RASTER_STATISTICS : 0) |
-	             (join->kind == RQL_JOIN_SEMI ? RQL_RASTER_WANTS_MATCHED : 0) | (has_texts(join) ? RQL_RASTER_TEXTS : 0) |
-	             (join->kind == RQL_JOIN_FULL ? RQL_RASTER_FULL : 0) | (join->single ? RQL_RASTER_SINGLE : 0)};
+	             (join->kind == RQL_JOIN_SEMI ? RQL_RASTER_WANTS_MATCHED : 0) |
+	             join->comparison_count << RQL_RASTER_COMPARED_SHIFT | (join->kind == RQL_JOIN_FULL ? RQL_RASTER_FULL : 0) | (join->single ? RQL_RASTER_SINGLE : 0)};
 }
 
 rql_status rql_record_raster_join(struct rql_commands *c, const struct rql_raster_join *join, struct rql_error *err)

@@ -26,10 +26,18 @@
 #define RQL_RASTER_AT_PROBE_ROWS 16u
 #define RQL_RASTER_AT_ROWS 17u
 #define RQL_RASTER_AT_MATCHED 18u /* of a side, uint32_t a row: it has a match */
-#define RQL_RASTER_AT_TEXT_STARTS 20u /* of a side, uint32_t a row and one more: its text's first byte */
-#define RQL_RASTER_AT_BYTES 22u       /* of a side */
-#define RQL_RASTER_AT_CODES 24u       /* of a side, uint32_t a row: its text's number plus 1; 0: it is the row's own */
-#define RQL_RASTER_JOIN_TABLE 26u
+#define RQL_RASTER_AT_COMPARISONS 20u
+/* Slots of a comparison: what it is, then of each side where its fields are, and its texts' first bytes and bytes. */
+#define RQL_RASTER_COMPARISON_SLOTS 7u
+#define RQL_RASTER_COMPARISON_FLAGS 0u
+#define RQL_RASTER_COMPARISON_FIELDS 1u /* of a side; 0: its rows' numbers plus 1, or 2 */
+#define RQL_RASTER_COMPARISON_STARTS 3u /* of a side, uint32_t */
+#define RQL_RASTER_COMPARISON_BYTES 5u  /* of a side */
+#define RQL_RASTER_COMPARISON_TEST 7u   /* flags: enum rql_join_test */
+#define RQL_RASTER_COMPARISON_64 8u
+#define RQL_RASTER_COMPARISON_REAL 16u
+#define RQL_RASTER_COMPARISON_TEXT 32u
+#define RQL_RASTER_JOIN_TABLE(comparisons) (RQL_RASTER_AT_COMPARISONS + (comparisons) * RQL_RASTER_COMPARISON_SLOTS)
 
 /* The state: uint32_t. Draws are four words each, workgroups of indirect dispatches three. */
 #define RQL_RASTER_SWAP 0u    /* side 1 is built in this partition */
@@ -84,9 +92,9 @@ RQL_KERNEL_STRUCT_SIZE(rql_raster_args, 112);
 #define RQL_RASTER_STATISTICS 8u
 #define RQL_RASTER_PAIRS 16u
 #define RQL_RASTER_WANTS_MATCHED 32u
-#define RQL_RASTER_TEXTS 64u  /* keys are hashes of texts: those of equal keys are compared */
-#define RQL_RASTER_FULL 128u  /* which build rows have a match is noted */
-#define RQL_RASTER_SINGLE 256u /* whether a probe row has several is noted, behind the number of rows */
+#define RQL_RASTER_FULL 64u    /* which build rows have a match is noted */
+#define RQL_RASTER_SINGLE 128u /* whether a probe row has several is noted, behind the number of rows */
+#define RQL_RASTER_COMPARED_SHIFT 8u /* above: how many comparisons rows of equal keys have */
 /* side, of raster_place.vert */
 #define RQL_RASTER_BUILDING 2u
 /* what, of raster_plan.comp */
@@ -106,6 +114,14 @@ struct rql_raster_hash_args {
 	uint64_t count;
 };
 RQL_KERNEL_STRUCT_SIZE(rql_raster_hash_args, 48);
+
+/* raster_combine.comp */
+struct rql_raster_combine_args {
+	uint64_t keys, fields, hashes; /* hashes 0: there are none */
+	uint64_t found, capacity;
+	uint32_t bits, unused;
+};
+RQL_KERNEL_STRUCT_SIZE(rql_raster_combine_args, 48);
 
 struct rql_raster_gather_args {
 	uint64_t rows, from, to; /* from 0: the numbers themselves */

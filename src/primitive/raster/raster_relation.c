@@ -14,11 +14,22 @@ static const char *refusal(const struct rql_join *join)
 {
 	if ((unsigned)join->kind > RQL_JOIN_ANTI && join->kind != RQL_JOIN_FULL)
 		return "an IN that may be NULL is not drawn";
-	if (join->condition_count)
-		return "a join with conditions beyond its keys is not drawn";
 	if (join->build.valid.buffer || join->probe.valid.buffer || join->keys_out.buffer)
 		return "a join of rows that a bitmap chooses, or that gives its keys, is not drawn";
 	return NULL;
+}
+
+_Static_assert(RQL_JOIN_CONDITIONS < RQL_RASTER_COMPARISONS, "beside a key's own comparison");
+
+static void lay_condition(const struct rql_join *join, const struct rql_join_condition *from,
+                          struct rql_raster_join *pairs)
+{
+	const struct rql_relation_column *probe = &join->probe.columns[from->probe];
+	struct rql_raster_comparison *to = &pairs->comparisons[pairs->comparison_count++];
+	*to = (struct rql_raster_comparison){
+		.test = from->test, .real = from->real, .bits = probe->bits, .probe = {.fields = probe->in}};
+	if (from->build != RQL_JOIN_TRUE)
+		to->build.fields = join->build.columns[from->build].in;
 }
 
 void rql_raster_relation_lay(struct rql_raster_relation *relation, const struct rql_join *join)
@@ -34,6 +45,8 @@ void rql_raster_relation_lay(struct rql_raster_relation *relation, const struct 
 	                                           .capacity = join->capacity,
 	                                           .rows = join->rows};
 	rql_raster_join_size(&relation->pairs);
+	for (uint32_t i = 0; i < join->condition_count; i++)
+		lay_condition(join, &join->conditions[i], &relation->pairs);
 }
 
 static uint64_t list_bytes(const struct rql_join *join)

@@ -1,5 +1,6 @@
 // What the shaders of joins by hash images share: the state, keys, the pixel of a key, what lies there.
 #include "primitive/raster/shaders/hash.glsl"
+#include "primitive/shaders/ordered.glsl"
 layout(constant_id = 1) const uint key_bits = 32u;
 layout(constant_id = 2) const uint layout_bits = 32u; // of a component
 layout(push_constant, scalar) uniform rql_push { rql_raster_args args; };
@@ -39,25 +40,82 @@ uint rql_number(uint side, uint position)
 	return numbers == 0ul ? position : rql_u32s(numbers).at[position];
 }
 
-uvec2 rql_text(uint side, uint position)
+// ---- comparisons of rows of equal keys ----
+const uint RQL_EQ = 1u, RQL_NE = 2u, RQL_LT = 3u, RQL_LE = 4u, RQL_GE = 6u; // enum rql_join_test; 5: GT
+
+uint64_t rql_compared(uint comparison, uint what)
 {
-	uint64_t starts = RQL_AT(RQL_RASTER_AT_TEXT_STARTS + side);
-	uint64_t codes = RQL_AT(RQL_RASTER_AT_CODES + side);
-	uint row = rql_number(side, position), text = codes == 0ul ? row : rql_u32s(codes).at[row] - 1u;
+	return RQL_AT(RQL_RASTER_AT_COMPARISONS + comparison * RQL_RASTER_COMPARISON_SLOTS + what);
+}
+
+// 0: NULL.
+uint64_t rql_field(uint comparison, uint flags, uint side, uint row)
+{
+	uint64_t fields = rql_compared(comparison, RQL_RASTER_COMPARISON_FIELDS + side);
+	if (fields == 0ul)
+		return (flags & RQL_RASTER_COMPARISON_TEXT) != 0u ? uint64_t(row) + 1ul : 2ul;
+	return (flags & RQL_RASTER_COMPARISON_64) != 0u ? rql_u64s(fields).at[row] : uint64_t(rql_u32s(fields).at[row]);
+}
+
+uvec2 rql_text(uint comparison, uint side, uint text)
+{
+	uint64_t starts = rql_compared(comparison, RQL_RASTER_COMPARISON_STARTS + side);
 	uint first = rql_u32s(starts).at[text];
 	return uvec2(first, rql_u32s(starts).at[text + 1u] - first);
 }
 
-// Do two rows of equal keys match? Where keys are hashes, their texts decide.
-bool rql_same(uint side, uint position, uint other_side, uint other)
+bool rql_same_texts(uint comparison, uvec2 sides, uvec2 texts)
 {
-	if (!rql_flag(RQL_RASTER_TEXTS))
-		return true;
-	uvec2 a = rql_text(side, position), b = rql_text(other_side, other);
+	uvec2 a = rql_text(comparison, sides.x, texts.x), b = rql_text(comparison, sides.y, texts.y);
+	uint64_t of_a = rql_compared(comparison, RQL_RASTER_COMPARISON_BYTES + sides.x);
+	uint64_t of_b = rql_compared(comparison, RQL_RASTER_COMPARISON_BYTES + sides.y);
 	bool same = a.y == b.y;
 	for (uint i = 0u; same && i < a.y; i += 4u)
-		same = rql_text_word(RQL_AT(RQL_RASTER_AT_BYTES + side), a.x + i, a.y - i) ==
-		       rql_text_word(RQL_AT(RQL_RASTER_AT_BYTES + other_side), b.x + i, b.y - i);
+		same = rql_text_word(of_a, a.x + i, a.y - i) == rql_text_word(of_b, b.x + i, b.y - i);
+	return same;
+}
+
+bool rql_holds(uint comparison, uint build, uint probe)
+{
+	uint flags = uint(rql_compared(comparison, RQL_RASTER_COMPARISON_FLAGS)), test = flags & RQL_RASTER_COMPARISON_TEST;
+	uint64_t x = rql_field(comparison, flags, 1u, probe), y = rql_field(comparison, flags, 0u, build);
+	if (x == 0ul || y == 0ul)
+		return false;
+	if ((flags & RQL_RASTER_COMPARISON_TEXT) != 0u)
+		return rql_same_texts(comparison, uvec2(1u, 0u), uvec2(uint(x), uint(y)) - 1u);
+	if ((flags & RQL_RASTER_COMPARISON_REAL) != 0u) {
+		x = rql_key_of_equal_real(~x);
+		y = rql_key_of_equal_real(~y);
+	}
+	return test <= RQL_NE   ? (x == y) == (test == RQL_EQ)
+	       : test <= RQL_LE ? x < y || (test == RQL_LE && x == y)
+	                        : x > y || (test == RQL_GE && x == y);
+}
+
+// Do a row that was built and one that probes match, whose keys are equal?
+bool rql_matches(uint built, uint position, uint other)
+{
+	uint count = args.flags >> RQL_RASTER_COMPARED_SHIFT;
+	if (count == 0u)
+		return true;
+	uint a = rql_number(built, position), b = rql_number(1u - built, other);
+	bool match = true;
+	for (uint i = 0u; match && i < count; i++)
+		match = rql_holds(i, built == 0u ? a : b, built == 0u ? b : a);
+	return match;
+}
+
+// Does a row of the build side match whatever another one of an equal key does? Then one of them is enough.
+bool rql_same(uint position, uint other)
+{
+	uint count = args.flags >> RQL_RASTER_COMPARED_SHIFT;
+	bool same = true;
+	for (uint i = 0u; same && i < count; i++) {
+		uint flags = uint(rql_compared(i, RQL_RASTER_COMPARISON_FLAGS));
+		uint64_t x = rql_field(i, flags, 0u, rql_number(0u, position)), y = rql_field(i, flags, 0u, rql_number(0u, other));
+		same = x == y || ((flags & RQL_RASTER_COMPARISON_TEXT) != 0u && x != 0ul && y != 0ul &&
+		                  rql_same_texts(i, uvec2(0u), uvec2(uint(x), uint(y)) - 1u));
+	}
 	return same;
 }
 

@@ -19,7 +19,7 @@ void main()
 		uint winner = rql_stored(pixel);
 		lost = winner != position + 1u && !rql_is_null(key);
 		if (lost && rql_flag(RQL_RASTER_DROPS_EQUAL) && rql_has_key(pixel, key))
-			lost = !rql_same(side, winner - 1u, side, position);
+			lost = !rql_same(winner - 1u, position);
 	}
 	uvec4 losers = subgroupBallot(lost);
 	uint first = 0u;

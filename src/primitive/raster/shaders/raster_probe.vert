@@ -14,7 +14,7 @@ void main()
 	uint found = rql_stored(pixel);
 	bool equal = found != 0u && rql_has_key(pixel, key) && !rql_is_null(key);
 	if (equal)
-		equal = rql_same(rql_building(), found - 1u, side, position);
+		equal = rql_matches(rql_building(), found - 1u, position);
 	gl_Position = equal ? rql_pixel(rql_pixel_of_probe(side, position), uvec2(args.width, args.height)) : rql_nowhere;
 	gl_PointSize = 1.0;
 	pair = uvec2(found - 1u, position);

@@ -13,7 +13,7 @@ void main()
 	uint64_t place = rql_u64s(RQL_AT(RQL_RASTER_AT_PLACES)).at[point.x];
 	for (uint i = 0u; i < rows.y && left != 0u; i++) {
 		uint position = rql_dense_position(rows.x + i);
-		if (rql_key(built, position) != key || !rql_same(built, position, rql_probing(), point.x))
+		if (rql_key(built, position) != key || !rql_matches(built, position, point.x))
 			continue;
 		left--;
 		rql_put_pair(place, position, point.x);

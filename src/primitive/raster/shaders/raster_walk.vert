@@ -12,7 +12,7 @@ void main()
 	uvec2 rows = rql_is_null(key) ? uvec2(0u) : rql_dense_rows(rql_pixel_of_key(key));
 	for (uint i = 0u; i < rows.y; i++) {
 		uint other = rql_dense_position(rows.x + i);
-		if (rql_key(built, other) == key && rql_same(built, other, side, position))
+		if (rql_key(built, other) == key && rql_matches(built, other, position))
 			matches++;
 		if (matches != 0u && !rql_flag(RQL_RASTER_PAIRS))
 			break;
