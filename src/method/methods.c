@@ -14,6 +14,7 @@ extern const struct rql_method rql_method_group_raster;
 extern const struct rql_method rql_method_join_compute;
 extern const struct rql_method rql_method_join_raster;
 extern const struct rql_method rql_method_nearest_compute;
+extern const struct rql_method rql_method_ranges_compute;
 extern const struct rql_method rql_method_group_host;
 extern const struct rql_method rql_method_join_host;
 extern const struct rql_method rql_method_group_host_raster;
@@ -46,6 +47,7 @@ const struct rql_method *const *rql_methods(void)
 	    &rql_method_join_compute,
 	    &rql_method_join_raster,
 	    &rql_method_nearest_compute,
+	    &rql_method_ranges_compute,
 	    &rql_method_append_compute,
 	    &rql_method_index_cpu,
 	    &rql_method_index_compute,

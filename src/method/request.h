@@ -421,6 +421,19 @@ struct rql_append {
 #define RQL_PAIR_MARK (UINT32_MAX - 1) /* as a column of the build side: what IN says of the row, a BOOLEAN */
 #define RQL_PAIR_TRUE (UINT32_MAX - 2) /* as a condition's column of the build side: TRUE itself */
 enum rql_pair_test { RQL_PAIR_EQ, RQL_PAIR_NE, RQL_PAIR_LT, RQL_PAIR_LE, RQL_PAIR_GT, RQL_PAIR_GE };
+/* What a join by ranges says of a probe row's matches, as a column: none of them is a row itself. Sums are of 64 bits, as the
+ * column's bounds in the form say, and NULL without a value. */
+#define RQL_PAIR_SUMS 16u
+enum rql_pair_sum_kind {
+	RQL_PAIR_SUM_PAIRS,  /* how many rows the join has for the probe row; of a LEFT one 1 without a match */
+	RQL_PAIR_SUM_VALUES, /* ... of which so many have a value of the column */
+	RQL_PAIR_SUM_SUM,    /* what the column adds up to in them */
+};
+struct rql_pair_sum {
+	enum rql_pair_sum_kind kind;
+	bool of_build;
+	uint32_t column;
+};
 struct rql_pair {
 	enum rql_lookup_kind kind; /* SEMI, ANTI: no columns of the build side */
 	bool not_in;               /* ANTI: of IN by SQL's rules of NULL: rows of which it is FALSE. No conditions */
@@ -430,6 +443,11 @@ struct rql_pair {
 	/* INNER, LEFT: of a row's matches the one whose value is nearest, or of several equally near any. The only condition is the
 	 * order of the two values. keyless: then there may be no key. null_fails: a probe row without key or value is an error. */
 	bool nearest, keyless, null_fails;
+	/* INNER, LEFT: there is no key, and the conditions are one bound or two, a least and a greatest one, of one column of the
+	 * build side. A probe row that stays comes once; behind the columns, all of its own, are these. */
+	bool ranges;
+	uint32_t sum_count;
+	const struct rql_pair_sum *sums;
 	uint32_t condition_count;  /* two rows with one key are a match only where all hold: NULL does not */
 	struct rql_pair_condition {
 		enum rql_pair_test test; /* probe <test> build */

@@ -328,7 +328,7 @@ static const char *refusal(const struct rql_request *request)
 enum rql_offer rql_join_offer(const struct rql_request *request, const struct rql_device *device,
                               const struct rql_join_unit *unit, const char **reason)
 {
-	if (request->pair->nearest) /* nearest_compute.c says why not */
+	if (request->pair->nearest || request->pair->ranges) /* nearest_compute.c and ranges_compute.c say why not */
 		return RQL_OFFER_NO;
 	const char *why = rql_device_lacks(device, unit->unit);
 	if (!why)

@@ -10,20 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "method/join/nearest_kernels.h"
 #include "method/join/pair.h"
+#include "method/join/places.h"
 #include "method/method.h"
-#include "primitive/lookup/lookup.h"
-#include "primitive/relation/relation.h"
 
-#include "shaders/method/join/nearest_places.comp.h"
 #include "shaders/method/join/nearest_rows.comp.h"
 
-#define SIDE_ROWS (RQL_RELATION_ROWS - RQL_FORM_ROWS)
 #define COUNT_BYTES 16u /* rows; had a probe row no key or value? */
 #define PLACES_MOST ((rql_uint128)1 << 63)
-#define REAL_PLACES (UINT64_C(0xfff8000000000000) + 1) /* rql_key_of_real, NaN's is the greatest */
-#define NARROW_MOST (UINT64_C(1) << 32)
 #define ALIGNED 256u
 /* The price. */
 #define BUILD_BYTES 100.0
@@ -40,19 +34,12 @@ struct rql_prepared {
 	double expected;
 };
 
-/* How places are laid out for a build side of so much room. */
-struct layout {
-	uint32_t bits;                        /* of a place */
-	uint64_t none, none_step, none_count; /* of rows without a place */
-	uint64_t high;                        /* the greatest that there is */
-};
-
 struct context {
 	struct rql_stage_context base;
 	struct rql_buffer *values, *count, *seen /* READBACK: count; NULL: nobody reads it */, *columns /* rql_nearest_column */;
 	struct rql_buffer *map, *probes, *temp;
 	struct rql_columns_port in[2]; /* probe, build */
-	struct layout layout;
+	struct rql_places_layout layout;
 	struct rql_lookup_build build;
 	struct rql_lookup_batch lookup;
 };
@@ -62,20 +49,9 @@ struct context {
 		.name = "join." #symbol, .spirv = rql_spv_##symbol##_comp, .spirv_bytes = sizeof(rql_spv_##symbol##_comp),     \
 		.args_bytes = sizeof(struct rql_##symbol##_args)                                                               \
 	}
-static const struct rql_kernel places_kernel = KERNEL(nearest_places);
 static const struct rql_kernel rows_kernel = KERNEL(nearest_rows);
 
 /* ---- places ---- */
-
-/* Fields that a column may have beside NULL's 0; 0: it has none. */
-static rql_uint128 fields_of(const struct rql_store_column *c)
-{
-	if (!rql_form_bits(c))
-		return 0;
-	return c->kind == RQL_STORE_REAL    ? REAL_PLACES
-	       : c->kind == RQL_STORE_CODED ? (rql_uint128)c->dimension->count
-	                                    : (rql_uint128)(c->greatest - c->least) + 1;
-}
 
 static const struct rql_pair_condition *bound_of(const struct rql_pair *pair)
 {
@@ -89,28 +65,12 @@ static const struct rql_store_column *value_column(const struct rql_pair *pair)
 
 static rql_uint128 keys_of(const struct rql_pair *pair)
 {
-	return pair->keyless ? 1 : fields_of(&pair->probe.form->columns[pair->probe_key]);
+	return pair->keyless ? 1 : rql_places_of(&pair->probe.form->columns[pair->probe_key]);
 }
 
-/* Rows without a place lie above all others, as close to each other as these are, so that a sort by ranges finds no range
- * crowded. */
-static struct layout lay_out(const struct rql_prepared *p, uint64_t room)
+static struct rql_places_layout lay_out(const struct rql_prepared *p, uint64_t room)
 {
-	const uint64_t places = p->keys * p->span;
-	const double expected = p->pair.build.rows;
-	const uint64_t valid = expected < 1 ? 1 : expected < (double)room ? (uint64_t)expected : room;
-	struct layout l = {.bits = 32, .none = places, .none_count = room - valid + room / 16 + 1};
-	const uint64_t even = places / valid + 1;
-	if (places < NARROW_MOST && (NARROW_MOST - 1 - places) / l.none_count) {
-		const uint64_t most = (NARROW_MOST - 1 - places) / l.none_count;
-		l.none_step = even < most ? even : most;
-	} else {
-		const uint64_t most = (UINT64_MAX - places) / l.none_count;
-		l.bits = 64;
-		l.none_step = even < most ? even : most;
-	}
-	l.high = places + l.none_count * l.none_step - 1;
-	return l;
+	return rql_places_lay_out(p->keys * p->span, p->pair.build.rows, room);
 }
 
 static unsigned flags_of(const struct rql_prepared *p, const struct context *x, bool build)
@@ -128,11 +88,6 @@ static unsigned flags_of(const struct rql_prepared *p, const struct context *x, 
 	return flags;
 }
 
-static uint64_t address_of(const struct rql_span *span)
-{
-	return span->buffer ? span->buffer->address + span->offset : 0;
-}
-
 static uint64_t field_of(const struct rql_columns_port *in, uint32_t column)
 {
 	return in->values->address + rql_columns_field(in, column);
@@ -147,8 +102,8 @@ static rql_status record_places(const struct rql_prepared *p, const struct conte
 		.keys = p->pair.keyless ? 0 : field_of(in, build ? p->pair.build_key : p->pair.probe_key),
 		.values = field_of(in, build ? bound->build : bound->probe),
 		.found = in->count->address + in->count_at,
-		.lows_out = address_of(build ? &x->build.keys : &x->lookup.points),
-		.highs_out = build ? 0 : address_of(&x->lookup.ends),
+		.lows_out = rql_places_address(build ? &x->build.keys : &x->lookup.points),
+		.highs_out = build ? 0 : rql_places_address(&x->lookup.ends),
 		.nulls = build || !p->pair.null_fails ? 0 : x->count->address + sizeof(uint64_t),
 		.span = p->span,
 		.none = x->layout.none,
@@ -160,43 +115,10 @@ static rql_status record_places(const struct rql_prepared *p, const struct conte
 	                               {in->count, RQL_READ},
 	                               {build ? x->map : x->probes, RQL_READ_WRITE},
 	                               {x->count, RQL_READ_WRITE}};
-	const uint32_t threads = RQL_NEAREST_THREADS;
-	const struct rql_pipeline *pipeline;
-	RQL_TRY(rql_pipeline_get(x->count->device, &places_kernel, &threads, 1, &pipeline, err));
-	rql_record_dispatch(c, places_kernel.name, pipeline, &args, (in->room + threads - 1) / threads, uses, 4);
-	return RQL_OK;
+	return rql_places_record(c, x->count->device, &args, uses, 4, err);
 }
 
 /* ---- memory ---- */
-
-/* The next part of a buffer, which is made later. */
-static struct rql_span take(uint64_t *bytes, uint64_t more)
-{
-	const struct rql_span span = {NULL, *bytes};
-	*bytes += (more + ALIGNED - 1) / ALIGNED * ALIGNED;
-	return span;
-}
-
-static rql_status open_map(struct context *x, struct rql_device *device, struct rql_error *err)
-{
-	const uint64_t room = x->in[1].room, key_bytes = x->layout.bits / 8;
-	struct rql_lookup_map *map = &x->build.map;
-	struct rql_span *spans[] = {&x->build.keys, &map->keys, &map->starts, &map->rows};
-	uint64_t bytes = 0;
-	const bool paired = x->layout.bits == 32;
-	*map = (struct rql_lookup_map){
-		.form = RQL_LOOKUP_SORTED, .key_bits = x->layout.bits, .count = room, .high = x->layout.high};
-	map->shift = rql_lookup_choose_shift(room, map->low, map->high);
-	x->build.keys = take(&bytes, room * key_bytes);
-	map->keys = take(&bytes, room * 8);
-	map->starts = take(&bytes, rql_lookup_starts(map) * sizeof(uint32_t));
-	if (!paired)
-		map->rows = take(&bytes, room * sizeof(uint32_t));
-	RQL_TRY(rql_stage_buffer_new(device, bytes, RQL_MEMORY_DEVICE, "the sorted rows of an ASOF join", &x->map, err));
-	for (uint32_t i = 0; i < 4u - paired; i++)
-		spans[i]->buffer = x->map;
-	return RQL_OK;
-}
 
 static rql_status open_probes(struct context *x, struct rql_device *device, struct rql_error *err)
 {
@@ -205,9 +127,9 @@ static rql_status open_probes(struct context *x, struct rql_device *device, stru
 	x->lookup = (struct rql_lookup_batch){.map = x->build.map,
 	                                .count = room,
 	                                .found = {x->in[0].count, x->in[0].count_at},
-	                                .points = take(&bytes, room * key_bytes),
-	                                .ends = take(&bytes, room * key_bytes),
-	                                .rows = take(&bytes, room * sizeof(uint32_t))};
+	                                .points = rql_places_take(&bytes, room * key_bytes),
+	                                .ends = rql_places_take(&bytes, room * key_bytes),
+	                                .rows = rql_places_take(&bytes, room * sizeof(uint32_t))};
 	RQL_TRY(rql_stage_buffer_new(device, bytes, RQL_MEMORY_DEVICE, "the probes of an ASOF join", &x->probes, err));
 	x->lookup.points.buffer = x->lookup.ends.buffer = x->lookup.rows.buffer = x->probes;
 	temp = rql_lookup_build_temp_bytes(&x->build);
@@ -251,7 +173,8 @@ static rql_status open_on(struct rql_stage *stage, struct rql_device *device, co
 	RQL_TRY(rql_stage_buffer_new(device, p->pair.column_count * sizeof(struct rql_nearest_column), RQL_MEMORY_UPLOAD,
 	                             "the columns of an ASOF join", &x->columns, err));
 	lay_columns(p, x, x->columns->map);
-	RQL_TRY(open_map(x, device, err));
+	RQL_TRY(rql_places_open_map(&x->layout, inputs[1].room, device, "the sorted rows of an ASOF join", &x->build, &x->map,
+	                            err));
 	return open_probes(x, device, err);
 }
 
@@ -270,8 +193,8 @@ static void close_context(struct rql_stage *stage, struct rql_stage_context *bas
 static rql_status record_rows(const struct rql_prepared *p, const struct context *x, struct rql_commands *c,
                               struct rql_error *err)
 {
-	const struct rql_nearest_rows_args args = {.rows = address_of(&x->lookup.rows),
-	                                           .found = address_of(&x->lookup.found),
+	const struct rql_nearest_rows_args args = {.rows = rql_places_address(&x->lookup.rows),
+	                                           .found = rql_places_address(&x->lookup.found),
 	                                           .count = x->count->address,
 	                                           .columns = x->columns->address,
 	                                           .room = (uint32_t)x->in[0].room,
@@ -350,13 +273,6 @@ static const struct rql_stage_ops ops = {.open_on = open_on,
 
 /* ---- the method ---- */
 
-static bool same_fields(const struct rql_store_column *a, const struct rql_store_column *b)
-{
-	return a->kind == b->kind && rql_form_bits(a) && rql_form_bits(a) == rql_form_bits(b) &&
-	       (a->kind == RQL_STORE_REAL || (a->kind == RQL_STORE_INTEGER && a->least == b->least) ||
-	        (a->kind == RQL_STORE_CODED && a->dimension->values.data == b->dimension->values.data));
-}
-
 static const char *refusal(const struct rql_request *request)
 {
 	const struct rql_pair *pair = request->pair;
@@ -367,14 +283,14 @@ static const char *refusal(const struct rql_request *request)
 		return "an ASOF join has other conditions than equalities and one comparison";
 	if (!request->gives || request->gives->column_count != pair->column_count)
 		return "no form says what a join gives";
-	if (!same_fields(value_column(pair), &pair->build.form->columns[bound->build]) ||
-	    (!pair->keyless && !same_fields(&pair->probe.form->columns[pair->probe_key],
+	if (!rql_places_alike(value_column(pair), &pair->build.form->columns[bound->build]) ||
+	    (!pair->keyless && !rql_places_alike(&pair->probe.form->columns[pair->probe_key],
 	                                    &pair->build.form->columns[pair->build_key])))
 		return "the two sides of an ASOF join are not of one form";
-	if (pair->probe.form->rows > SIDE_ROWS || pair->build.form->rows > SIDE_ROWS)
+	if (pair->probe.form->rows > RQL_PLACES_SIDE_ROWS || pair->build.form->rows > RQL_PLACES_SIDE_ROWS)
 		return "a side of a join may have 2^32 rows or more";
-	const rql_uint128 keys = keys_of(pair), values = fields_of(value_column(pair));
-	if (pair->keyless ? values > REAL_PLACES : keys > PLACES_MOST || values > PLACES_MOST || keys * values > PLACES_MOST)
+	const rql_uint128 keys = keys_of(pair), values = rql_places_of(value_column(pair));
+	if (pair->keyless ? values > RQL_PLACES_OF_REALS : keys > PLACES_MOST || values > PLACES_MOST || keys * values > PLACES_MOST)
 		return "the keys and values of an ASOF join have more than 2^63 places together";
 	return NULL;
 }
@@ -408,7 +324,7 @@ static rql_status prepare(const struct rql_request *request, struct rql_device *
 	p->pair.columns = p->columns = copies;
 	p->form = rql_store_snapshot_retain(request->gives);
 	p->keys = (uint64_t)keys_of(pair);
-	p->span = (uint64_t)fields_of(value_column(pair));
+	p->span = (uint64_t)rql_places_of(value_column(pair));
 	p->span += !p->span; /* a dictionary without values */
 	p->keys += !p->keys;
 	p->expected = request->expected;
