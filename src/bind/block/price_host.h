@@ -17,6 +17,14 @@
 #define RQL_HOST_SORTED_ROW 60.0
 /* A row of either side of an ASOF join: both are sorted. */
 #define RQL_HOST_ASOF_ROW 150.0
+/* A row of either side of a join by two bounds, an IEJoin (a million points, 100,000 ranges: 1,000), or each pair tried. */
+#define RQL_HOST_RANGE_ROW 500.0
+#define RQL_HOST_TRIED_PAIR 3.0
+static inline double rql_host_work_ranges(uint32_t bounds, double left, double right)
+{
+	const double tried = left * right * RQL_HOST_TRIED_PAIR, sorted = (left + right) * RQL_HOST_RANGE_ROW;
+	return bounds > 1 && sorted < tried ? sorted : tried;
+}
 
 struct rql_host_work {
 	const struct rql_block *block;

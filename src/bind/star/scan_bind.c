@@ -501,6 +501,12 @@ static rql_status bind_agg(struct rql_scan_binding *b, const struct rql_expr *ag
 		slot->kind = RQL_SLOT_COUNT;
 		return need(b, RQL_AGG_COUNT_STAR, NULL, filter, &slot->count);
 	}
+	if (agg->child_count == 1 && !strcmp(agg->name, RQL_SUM_OF_COUNTS)) {
+		struct rql_source source;
+		slot->kind = RQL_SLOT_COUNT;
+		RQL_TRY(source_of(b, agg->children[0], true, &source, slot));
+		return need(b, RQL_AGG_SUM, &source, filter, &slot->count);
+	}
 	if (agg->child_count == 1 && extreme)
 		return extreme_slot(b, agg, filter, slot);
 	if (agg->child_count == 2 && extreme)

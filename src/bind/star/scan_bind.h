@@ -38,6 +38,9 @@ struct rql_scan_binding {
 	struct rql_error *err;
 };
 
+/* An aggregate that no SQL has: the sum of numbers that are counts, as a count: 0 of nothing. */
+#define RQL_SUM_OF_COUNTS "sum of counts"
+
 struct rql_scan_bound {
 	struct rql_request request;
 	uint32_t key_count; /* of the request's groups: without the hidden one */

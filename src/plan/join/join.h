@@ -11,6 +11,7 @@
  *   join_explain.c what EXPLAIN says of it, and what the host would need for the same
  *   join_groups.c  what is above as rows again: a relation may be the groups of a block below, which is a graph of its own
  *   join_union.c   ... or the rows of a UNION ALL below, each branch a graph of its own, or those of a side that is joined itself
+ *   join_ranges.c  joins by ranges of which only counts and sums are asked for: each row's numbers in place of its matches
  *   join_rows.c    rows themselves above: what fetching them costs (price/rows_as_columns.h: how they are fetched)
  *
  * The rows of a chain exist in the device's memory only (method/port.h, COLUMNS). */
@@ -53,6 +54,11 @@ struct rql_join_relation {
 };
 
 #define RQL_JOIN_MARK UINT32_MAX /* a column of a relation in the chain: its mark */
+#define RQL_JOIN_SUM(i) (UINT32_MAX - RQL_PAIR_SUMS + (i)) /* ... of a join by ranges: number i of a row's matches */
+static inline bool rql_join_is_sum(uint32_t column)
+{
+	return column >= RQL_JOIN_SUM(0) && column < RQL_JOIN_MARK;
+}
 
 struct rql_join_key {
 	struct rql_expr *outer, *inner; /* over the two relations' own columns */
@@ -72,6 +78,20 @@ struct rql_join_test_of {
 	bool of_key, text;              /* it is a key beside the step's, which is a text; and a text itself (request.h) */
 	uint64_t outer_bytes, inner_bytes; /* ... of all its texts */
 };
+/* A join by ranges: the only one of its graph. */
+struct rql_join_ranges {
+	uint32_t relation; /* that has the points, of which there are no rows above */
+	uint32_t condition_count; /* its bounds: at most one least and one greatest */
+	struct rql_join_test_of conditions[2];
+	uint32_t sum_count;
+	struct rql_join_sum {
+		enum rql_pair_sum_kind kind;
+		uint32_t relation;       /* the points', or one of a table before */
+		struct rql_expr *of;     /* over its own columns; PAIRS: NULL */
+		struct rql_type type;    /* of the number */
+		uint32_t output, column; /* of `of`: in its relation's outputs, in its form */
+	} sums[RQL_PAIR_SUMS]; /* above, the relation's column i is number i */
+};
 /* What two relations may be joined by: columns and expressions that equalities make equal, or what a side is joined by to its owner. */
 struct rql_join_edge {
 	uint32_t a, b; /* relations: of `outer` and of `inner` keys; b: the side, where one of them is one */
@@ -89,6 +109,7 @@ struct rql_join_step {
 	bool single; /* LEFT: of a row with several matches the host makes an error */
 	bool mark;   /* LEFT: of the relation there is one column, RQL_JOIN_MARK: whether it has the row's key, three-valued */
 	bool nearest; /* INNER, LEFT: of the rows that match the one whose value is nearest; the condition is the order of the values */
+	bool ranges;  /* INNER, LEFT: of the rows that match there are counts and sums alone (rql_join_ranges) */
 	uint32_t owner; /* the relation before it that has the other keys */
 	uint32_t key_count;
 	struct rql_join_key keys[RQL_JOIN_KEYS]; /* outer: the owner's */
@@ -111,6 +132,7 @@ struct rql_join_graph {
 	uint32_t first;   /* the one that the steps begin with */
 	struct rql_join_relation relations[RQL_JOIN_RELATIONS];
 	struct rql_join_edge *edges;
+	struct rql_join_ranges *ranges; /* NULL: none */
 	struct rql_join_step steps[RQL_JOIN_RELATIONS];
 	const char *order; /* for EXPLAIN: of the steps, and what other orders would take; NULL: there is one only */
 	bool is_below;          /* its groups, or rows, are a relation of another graph */
@@ -143,6 +165,12 @@ uint32_t rql_join_relation_of(const struct rql_join_graph *g, uint32_t number);
 uint32_t rql_join_table_of(const struct rql_join_graph *g, const struct rql_expr *e);
 /* "value of one table = value of another". */
 bool rql_join_is_equality(const struct rql_join_graph *g, const struct rql_expr *e);
+/* The table or side whose columns, and no other's, an expression reads. */
+#define RQL_JOIN_READS_NOTHING (UINT32_MAX - 2)
+#define RQL_JOIN_READS_SEVERAL (UINT32_MAX - 3)
+uint32_t rql_join_reader_of(const struct rql_expr *e);
+/* A comparison's operator as a test of a pair; flip: of its right operand and its left one. False: it is none. */
+bool rql_join_find_test(const char *name, bool flip, struct rql_join_test_of *out);
 /* An expression over the relation's columns in the block, or (keys of sides) over REFs, over its table's. NULL: out of
  * memory. */
 struct rql_expr *rql_join_over_own(struct rql_join_graph *g, const struct rql_join_relation *r, const struct rql_expr *e);
@@ -158,6 +186,25 @@ static inline bool rql_join_can_fail(const struct rql_request *request, const st
 double (*rql_join_pair_price(void))(const struct rql_profile *profile, const struct rql_pair_size *size);
 /* Fills requests, forms and keys. Groups are there. */
 rql_status rql_join_bind(struct rql_join_graph *g) RQL_MUST_CHECK;
+/* Puts a key behind the relation's columns: an output as it is, or one of several parts. */
+rql_status rql_join_put_key(struct rql_join_graph *g, struct rql_join_relation *r, const struct rql_form_column *form,
+                            const struct rql_output *output, uint32_t *column) RQL_MUST_CHECK;
+/* Codes of several dictionaries as places in the order of all their values, *count of them, 1 at least. */
+void rql_join_rank_codes(const struct rql_dimension *const *of, uint32_t *const *out, uint32_t n, uint32_t *count);
+/* join_ranges.c: sets g->ranges, and g->block to one whose aggregates are sums over its numbers, where a relation is joined by
+ * ranges alone. RQL_ERROR_UNSUPPORTED with the reason: more is asked of it. */
+rql_status rql_join_find_ranges(struct rql_join_graph *g) RQL_MUST_CHECK;
+rql_status rql_join_add_range_edge(struct rql_join_graph *g, struct rql_join_edge *edge) RQL_MUST_CHECK;
+/* The forms of its bounds, and of what is counted and added up. */
+rql_status rql_join_bind_ranges(struct rql_join_graph *g, struct rql_join_step *step) RQL_MUST_CHECK;
+/* A number as a column: of `column` of a side's form, and so many points at most. */
+rql_status rql_join_sum_column(struct rql_join_graph *g, const struct rql_join_sum *sum,
+                               const struct rql_store_snapshot *form, uint32_t column, uint64_t points,
+                               struct rql_form_column *out) RQL_MUST_CHECK;
+static inline bool rql_join_is_ranged(const struct rql_join_graph *g, uint32_t relation)
+{
+	return g->ranges && g->ranges->relation == relation;
+}
 /* The relation's rows, which *source reads all of, under those that an index or a sieve finds, where that is cheaper. */
 rql_status rql_join_under(struct rql_join_graph *g, struct rql_device *device, struct rql_join_relation *r,
                           const struct rql_request *request, struct rql_columns_source *source) RQL_MUST_CHECK;

@@ -68,6 +68,11 @@ static rql_status add_keys(struct rql_join_graph *g)
 				RQL_TRY(add_key_output(g, &g->relations[g->steps[s].relation], c->inner, &c->inner_output));
 		}
 	}
+	for (uint32_t i = 0; g->ranges && i < g->ranges->sum_count; i++) {
+		struct rql_join_sum *sum = &g->ranges->sums[i];
+		if (sum->of)
+			RQL_TRY(add_key_output(g, &g->relations[sum->relation], sum->of, &sum->output));
+	}
 	return RQL_OK;
 }
 
@@ -207,14 +212,19 @@ static bool share_column(struct key_side *outer, struct key_side *inner)
 	return true;
 }
 
-/* Puts a key behind the relation's columns: an output as it is, or one of several parts. */
-static rql_status put_key(struct rql_join_graph *g, struct key_side *s, struct rql_output *output, uint32_t *column)
+/* Puts a key behind the relation\'s columns: an output as it is, or one of several parts. */
+rql_status rql_join_put_key(struct rql_join_graph *g, struct rql_join_relation *r, const struct rql_form_column *form,
+                            const struct rql_output *output, uint32_t *column)
 {
-	struct rql_join_relation *r = s->r;
 	*column = r->form_count;
 	((struct rql_output *)(uintptr_t)r->request.outputs)[r->form_count] = *output;
-	r->form[r->form_count++] = s->column;
-	return rql_form_bits(&s->column.of) ? RQL_OK : refuse(g, "a key takes more than 64 bits");
+	r->form[r->form_count++] = *form;
+	return rql_form_bits(&form->of) ? RQL_OK : refuse(g, "a key takes more than 64 bits");
+}
+
+static rql_status put_key(struct rql_join_graph *g, struct key_side *s, struct rql_output *output, uint32_t *column)
+{
+	return rql_join_put_key(g, s->r, &s->column, output, column);
 }
 
 static rql_status put_as_it_is(struct rql_join_graph *g, struct key_side *s, uint32_t *column)
@@ -594,22 +604,30 @@ static rql_status bind_key(struct rql_join_graph *g, struct rql_join_step *step)
 
 /* ---- conditions ---- */
 
-/* Codes of two dictionaries as places in the order of all their values. */
-static bool rank_codes(const struct rql_dimension *const of[2], uint32_t *const out[2], uint32_t *count)
+#define RANKED_MOST 3u /* dictionaries */
+
+/* The one whose next value is the least; n: there is no more. */
+static uint32_t least_next(const struct rql_dimension *const *of, const uint32_t *at, uint32_t n)
 {
-	uint32_t at[2] = {0}, ends[2];
-	for (uint32_t s = 0; s < 2; s++)
-		ends[s] = of[s]->count - of[s]->has_null;
-	for (*count = 0; at[0] < ends[0] || at[1] < ends[1]; ++*count) {
-		int order = at[0] == ends[0]   ? 1
-		            : at[1] == ends[1] ? -1
-		                               : rql_column_compare(&of[0]->values, at[0], &of[1]->values, at[1]);
-		if (order <= 0)
-			out[0][at[0]++] = *count;
-		if (order >= 0)
-			out[1][at[1]++] = *count;
+	uint32_t least = n;
+	for (uint32_t s = 0; s < n; s++)
+		if (at[s] < of[s]->count - of[s]->has_null &&
+		    (least == n || rql_column_compare(&of[s]->values, at[s], &of[least]->values, at[least]) < 0))
+			least = s;
+	return least;
+}
+
+void rql_join_rank_codes(const struct rql_dimension *const *of, uint32_t *const *out, uint32_t n, uint32_t *count)
+{
+	uint32_t at[RANKED_MOST] = {0}, least;
+	for (*count = 0; (least = least_next(of, at, n)) < n; ++*count) {
+		const uint32_t code = at[least];
+		for (uint32_t s = 0; s < n; s++)
+			if (at[s] < of[s]->count - of[s]->has_null &&
+			    rql_column_compare(&of[s]->values, at[s], &of[least]->values, code) == 0)
+				out[s][at[s]++] = *count;
 	}
-	return *count != 0;
+	*count += !*count;
 }
 
 static rql_status put_ranks(struct rql_join_graph *g, struct key_side sides[2], uint32_t *const columns[2])
@@ -621,8 +639,7 @@ static rql_status put_ranks(struct rql_join_graph *g, struct key_side sides[2], 
 		if (!(codes[s] = RQL_NEW_ARRAY(g->p->arena, uint32_t, of[s]->count + 1u)))
 			return rql_error_memory(g->err, 0, "a plan");
 	}
-	if (!rank_codes(of, codes, &count))
-		count = 1;
+	rql_join_rank_codes(of, codes, 2, &count);
 	for (uint32_t s = 0; s < 2; s++) {
 		struct rql_group_key *part = RQL_NEW(g->p->arena, struct rql_group_key);
 		if (!part)
@@ -747,6 +764,13 @@ static rql_status open_form(struct rql_join_graph *g, struct rql_join_relation *
 	return add_lows(g, r, outputs);
 }
 
+static rql_status bind_ranges(struct rql_join_graph *g, struct rql_join_step *step)
+{
+	for (uint32_t i = 0; i < g->ranges->sum_count; i++)
+		g->ranges->sums[i].output += moved(&g->relations[g->ranges->sums[i].relation]);
+	return rql_join_bind_ranges(g, step);
+}
+
 rql_status rql_join_bind(struct rql_join_graph *g)
 {
 	for (uint32_t r = 0; r < g->relation_count; r++) { /* perhaps once more, for another device */
@@ -774,9 +798,12 @@ rql_status rql_join_bind(struct rql_join_graph *g)
 			const struct rql_join_relation *outer = &g->relations[c->relation], *inner = &g->relations[g->steps[s].relation];
 			c->outer_output += moved(outer);
 			c->inner_output += moved(inner);
-			RQL_TRY(bind_condition(g, &g->steps[s], c));
+			if (!g->steps[s].ranges)
+				RQL_TRY(bind_condition(g, &g->steps[s], c));
 		}
-		if (!g->steps[s].key_count) { /* of an ASOF join: its values stand for a key */
+		if (g->steps[s].ranges)
+			RQL_TRY(bind_ranges(g, &g->steps[s]));
+		if (!g->steps[s].key_count) { /* of an ASOF join, or one by ranges: its values stand for a key */
 			g->steps[s].outer_column = g->steps[s].conditions[0].outer_column;
 			g->steps[s].inner_column = g->steps[s].conditions[0].inner_column;
 		}

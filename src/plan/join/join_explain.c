@@ -35,7 +35,8 @@ static void put_joins(struct rql_strbuf *text, const struct rql_join_graph *g)
 		if (joins)
 			put_joins(text, r->groups);
 		rql_strbuf_printf(text, "  %s %s%s (%llu rows, structure %s) by %u column%s",
-		                  step->nearest ? step->kind == RQL_LOOKUP_LEFT ? "asof left join with" : "asof join with"
+		                  step->ranges ? step->kind == RQL_LOOKUP_LEFT ? "range left join with" : "range join with"
+		                  : step->nearest ? step->kind == RQL_LOOKUP_LEFT ? "asof left join with" : "asof join with"
 		                  : step->mark ? "mark join with"
 		                  : step->full ? "full join with"
 		                               : kinds[step->kind],
@@ -49,7 +50,9 @@ static void put_joins(struct rql_strbuf *text, const struct rql_join_graph *g)
 		if (conditions)
 			rql_strbuf_printf(text, " and %u condition%s", conditions, conditions == 1 ? "" : "s");
 		rql_strbuf_printf(text, ", by %s on the device, %s%s\n", step->unit ? step->unit : "?",
-		                  step->nearest ? "the nearest row of each" : "keys need not be unique",
+		                  step->ranges    ? "counts and sums of each row's matches"
+		                  : step->nearest ? "the nearest row of each"
+		                                  : "keys need not be unique",
 		                  step->texts ? ", texts of two dictionaries by hash, compared by bytes" : "");
 		rql_put_drawing(text, &step->drawn, 2);
 	}
@@ -79,9 +82,13 @@ double rql_join_host_values(const struct rql_join_graph *g, const struct rql_cos
 			rows[r] = all;
 		selected += r == g->largest ? 0 : (double)all;
 	}
-	for (uint32_t s = 0; s < g->step_count; s++)
+	for (uint32_t s = 0; s < g->step_count; s++) {
+		const double left = g->relations[g->steps[s].owner].rows, right = g->relations[g->steps[s].relation].rows;
 		if (g->steps[s].nearest)
-			sorted += g->relations[g->steps[s].owner].rows + g->relations[g->steps[s].relation].rows;
+			sorted += (left + right) * RQL_HOST_ASOF_ROW;
+		if (g->steps[s].ranges)
+			sorted += rql_host_work_ranges(g->steps[s].condition_count, left, right);
+	}
 	const struct rql_structure *s = g->relations[g->largest].structure;
 	const uint64_t rows_largest = rows[g->largest];
 	const struct rql_host_work work = {.block = g->block,
@@ -95,5 +102,5 @@ double rql_join_host_values(const struct rql_join_graph *g, const struct rql_cos
 	                                   .column_ids = s->column_ids};
 	unsigned threads = rql_pool_threads(g->p->ctx->devices->device[0].pool);
 	const double given = g->rows ? rql_join_rows_host_values(g->rows, cost) : 0;
-	return below + (rql_host_work_values(&work) + given + sorted * RQL_HOST_ASOF_ROW) * rql_host_idle_factor(threads, rows_largest);
+	return below + (rql_host_work_values(&work) + given + sorted) * rql_host_idle_factor(threads, rows_largest);
 }

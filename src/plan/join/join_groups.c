@@ -239,7 +239,7 @@ static rql_status sum_column(struct forming *f, const struct rql_agg *agg, struc
                              struct rql_group_output *out)
 {
 	struct rql_store_total total;
-	struct rql_bounds b;
+	struct rql_bounds b = {0, 0};
 	RQL_TRY(bounds_of(f, &agg->source, &b));
 	if (!total_of(f, &agg->source, &b, &total))
 		return wide_total(f, &b, &total.low, &total.high) ? halve(f, column, out, total.low, total.high)
@@ -314,6 +314,11 @@ static rql_status agg_column(struct forming *f, const struct rql_slot *slot, str
                              struct rql_group_output *out)
 {
 	const bool average = slot->kind == RQL_SLOT_AVG;
+	if (slot->kind == RQL_SLOT_COUNT && f->request->aggs[slot->count].kind == RQL_AGG_SUM) { /* over a join by ranges */
+		out->index = slot->count;
+		column->of.kind = RQL_STORE_INTEGER;
+		return sum_column(f, &f->request->aggs[slot->count], column, out);
+	}
 	if (slot->kind == RQL_SLOT_COUNT) {
 		count_column(f, slot, column, out);
 		return RQL_OK;

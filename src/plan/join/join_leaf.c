@@ -216,9 +216,13 @@ static uint32_t find_column(const struct chain *c, uint32_t relation, uint32_t c
 	return at < c->column_count ? at : RQL_NONE;
 }
 
-static bool is_read_by(const struct rql_join_step *step, const struct chained *c)
+static bool is_read_by(const struct rql_join_graph *g, const struct rql_join_step *step, const struct chained *c)
 {
 	bool read = step->owner == c->relation && step->outer_column == c->column;
+	for (uint32_t i = 0; step->ranges && i < g->ranges->sum_count; i++) {
+		const struct rql_join_sum *sum = &g->ranges->sums[i];
+		read |= sum->of && sum->relation == c->relation && sum->column == c->column;
+	}
 	for (uint32_t i = 0; i < step->condition_count; i++)
 		read |= step->conditions[i].relation == c->relation && step->conditions[i].outer_column == c->column;
 	return read;
@@ -230,20 +234,21 @@ static bool is_wanted(const struct building *b, const struct chained *c)
 	const struct rql_join_relation *r = &b->g->relations[c->relation];
 	bool wanted = c->column < r->columns.count + r->low_count;
 	for (uint32_t s = b->next + 1; s < b->g->step_count && !wanted; s++)
-		wanted = is_read_by(&b->g->steps[s], c);
-	return wanted || c->column == RQL_JOIN_MARK;
+		wanted = is_read_by(b->g, &b->g->steps[s], c);
+	return wanted || c->column == RQL_JOIN_MARK || rql_join_is_sum(c->column);
 }
 
 /* Rows that a step gives, as far as is known. */
 static double expected_rows(const struct rql_join_step *step, const struct chain *outer, const struct chain *inner)
 {
 	const double rows = rql_join_order_rows(step->kind, outer->source.rows, inner->source.rows, step->distinct);
-	return step->mark || step->nearest ? outer->source.rows : step->full ? rows + inner->source.rows : rows;
+	return step->mark || step->nearest || step->ranges ? outer->source.rows : step->full ? rows + inner->source.rows : rows;
 }
 
 static uint64_t most_rows(const struct rql_join_step *step, const struct chain *outer, double expected)
 {
-	if (step->kind == RQL_LOOKUP_SEMI || step->kind == RQL_LOOKUP_ANTI || step->mark || step->nearest)
+	if (step->kind == RQL_LOOKUP_SEMI || step->kind == RQL_LOOKUP_ANTI || step->mark || step->nearest ||
+	    step->ranges)
 		return outer->source.form->rows;
 	double most = expected * ROWS_PER_EXPECTED;
 	return most < (double)ROWS_LEAST ? ROWS_LEAST : most < (double)ROWS_MOST ? (uint64_t)most : ROWS_MOST;
@@ -268,9 +273,9 @@ static bool keep_columns(const struct building *b, const struct chain *outer, co
 	const struct chain *chains[] = {probe, build};
 	/* No row of the outer chain comes twice, so that its rows add up to no more than before. */
 	const bool once = step->kind == RQL_LOOKUP_SEMI || step->kind == RQL_LOOKUP_ANTI || step->mark || step->single ||
-	                  step->nearest;
+	                  step->nearest || step->ranges;
 	struct rql_arena *arena = b->g->p->arena;
-	const uint32_t most = probe->column_count + build->column_count + 2;
+	const uint32_t most = probe->column_count + build->column_count + 2 + RQL_PAIR_SUMS;
 	out->columns = RQL_NEW_ARRAY(arena, struct chained, most);
 	out->form = RQL_NEW_ARRAY(arena, struct rql_form_column, most);
 	if (!out->columns || !out->form)
@@ -332,10 +337,34 @@ static rql_status add_conditions(struct building *b, const struct rql_join_step 
 	return RQL_OK;
 }
 
+/* A join by ranges: the numbers of each row's matches, behind the columns that go on. */
+static rql_status add_sums(struct building *b, const struct chain *outer, const struct chain *inner, struct chain *out,
+                           struct rql_pair *pair)
+{
+	const struct rql_join_ranges *ranges = b->g->ranges;
+	struct rql_pair_sum *sums = RQL_NEW_ARRAY(b->g->p->arena, struct rql_pair_sum, RQL_PAIR_SUMS);
+	if (!sums)
+		return rql_error_memory(b->g->err, 0, "a plan");
+	for (uint32_t i = 0; i < ranges->sum_count; i++) {
+		const struct rql_join_sum *sum = &ranges->sums[i];
+		const bool of_build = sum->relation == ranges->relation;
+		const struct chain *side = of_build ? inner : outer;
+		sums[i] = (struct rql_pair_sum){.kind = sum->kind, .of_build = of_build};
+		if (sum->of && (sums[i].column = find_column(side, sum->relation, sum->column)) == RQL_NONE)
+			return rql_error_set(b->g->err, RQL_ERROR_INTERNAL, "what a join by ranges adds up is not among its columns");
+		out->columns[out->column_count] = (struct chained){ranges->relation, RQL_JOIN_SUM(i)};
+		RQL_TRY(rql_join_sum_column(b->g, sum, side->source.form, sums[i].column, inner->source.form->rows,
+		                            &out->form[out->column_count++]));
+	}
+	pair->sums = sums;
+	pair->sum_count = ranges->sum_count;
+	return RQL_OK;
+}
+
 /* May rows of the side be dropped that have no key of the other one's? Only a relation's own are. */
 static bool may_look_up(const struct building *b, const struct rql_join_step *step, bool of_inner)
 {
-	bool may = !step->full && !step->not_in && !step->mark && !step->nearest && !step->texts;
+	bool may = !step->full && !step->not_in && !step->mark && !step->nearest && !step->ranges && !step->texts;
 	for (uint32_t k = 0; k < step->key_count; k++)
 		may &= !step->keys[k].null_safe;
 	if (!may)
@@ -408,7 +437,11 @@ static rql_status join(struct building *b, const struct rql_join_step *step, str
 		return rql_error_set(g->err, RQL_ERROR_UNSUPPORTED, "joined as columns on a GPU: a join gives about %.3g rows, more than "
 		                     "the %.3g that columns there have at most", expected, (double)ROWS_MOST);
 	RQL_TRY(look_up_keys(b, step, outer, inner, (const uint32_t[]){outer_key, inner_key}, expected));
+<<<<<<< HEAD
 	const bool either = (step->kind == RQL_LOOKUP_INNER && !step->nearest) || (step->full && step->condition_count == step->beside);
+=======
+	const bool either = (step->kind == RQL_LOOKUP_INNER && !step->nearest && !step->ranges) || (step->full && !step->condition_count);
+>>>>>>> 97caf26f (plan: joins by ranges below an aggregate are counts and sums on a GPU)
 	const bool swap = either && inner->source.rows > outer->source.rows;
 	const struct chain *probe = swap ? inner : outer, *build = swap ? outer : inner;
 	struct chain next = {0};
@@ -421,6 +454,7 @@ static rql_status join(struct building *b, const struct rql_join_step *step, str
 	                        .full = step->full,
 	                        .single = step->single,
 	                        .nearest = step->nearest,
+	                        .ranges = step->ranges,
 	                        .keyless = step->nearest && !step->key_count,
 	                        .null_fails = step->nearest && step->key_count && rql_join_null_finds(),
 	                        .probe = probe->source,
@@ -437,6 +471,8 @@ static rql_status join(struct building *b, const struct rql_join_step *step, str
 	                              step->mark ? step->relation : RQL_NONE, &next, columns))
 		return rql_error_memory(g->err, 0, "a plan");
 	pair.column_count = next.column_count;
+	if (step->ranges)
+		RQL_TRY(add_sums(b, outer, inner, &next, &pair));
 	const struct rql_form_spec spec = {.rows = most_rows(step, outer, expected),
 	                                   .column_count = next.column_count,
 	                                   .columns = next.form,
@@ -495,6 +531,8 @@ static uint32_t column_in(const struct rewriting *w, uint32_t relation, uint32_t
 	const struct rql_join_relation *of = &w->g->relations[relation];
 	if (of->side && of->side->kind == RQL_SIDE_MARK)
 		return find_column(w->chain, relation, RQL_JOIN_MARK);
+	if (rql_join_is_ranged(w->g, relation))
+		return find_column(w->chain, relation, RQL_JOIN_SUM(index));
 	for (uint32_t c = 0; c < of->columns.count; c++)
 		if (of->columns.items[c]->index == index)
 			return find_column(w->chain, relation, c);

@@ -146,20 +146,16 @@ static rql_status add_side(struct rql_join_graph *g, uint32_t i)
 
 /* ---- who reads what ---- */
 
-#define READS_NOTHING (UINT32_MAX - 2)
-#define READS_SEVERAL (UINT32_MAX - 3)
-
 static bool note_reader(const struct rql_expr *leaf, void *state)
 {
-	uint32_t *who = state, number = leaf->kind == RQL_EXPR_COLUMN ? leaf->table : READS_SEVERAL;
-	*who = *who == READS_NOTHING || *who == number ? number : READS_SEVERAL;
-	return *who != READS_SEVERAL;
+	uint32_t *who = state, number = leaf->kind == RQL_EXPR_COLUMN ? leaf->table : RQL_JOIN_READS_SEVERAL;
+	*who = *who == RQL_JOIN_READS_NOTHING || *who == number ? number : RQL_JOIN_READS_SEVERAL;
+	return *who != RQL_JOIN_READS_SEVERAL;
 }
 
-/* The table or side whose columns, and no other's, an expression reads. */
-static uint32_t reader_of(const struct rql_expr *e)
+uint32_t rql_join_reader_of(const struct rql_expr *e)
 {
-	uint32_t who = READS_NOTHING;
+	uint32_t who = RQL_JOIN_READS_NOTHING;
 	rql_expr_leaves(e, note_reader, &who);
 	return who;
 }
@@ -223,7 +219,7 @@ static bool is_there_before(const struct rql_join_graph *g, uint32_t relation, c
 	       ((side->kind == RQL_SIDE_LEFT || rql_side_is_asof(side->kind)) && e->kind == RQL_EXPR_COLUMN);
 }
 
-static bool find_test(const char *name, bool flip, struct rql_join_test_of *out)
+bool rql_join_find_test(const char *name, bool flip, struct rql_join_test_of *out)
 {
 	static const struct {
 		const char *name;
@@ -254,16 +250,16 @@ static rql_status add_condition(struct rql_join_graph *g, struct rql_join_edge *
 	const struct rql_expr *outer = e, *inner = NULL;
 	if (edge->condition_count == RQL_PAIR_CONDITIONS)
 		return refuse(g, "an outer, semi or anti join has more than 4 conditions beyond its keys", "");
-	if (reader_of(e) == READS_SEVERAL) {
+	if (rql_join_reader_of(e) == RQL_JOIN_READS_SEVERAL) {
 		if (e->kind != RQL_EXPR_COMPARE)
 			return refuse(g, "a condition beyond the keys is no comparison of a column of each side", "");
-		bool flip = reader_of(e->children[0]) == own->number;
+		bool flip = rql_join_reader_of(e->children[0]) == own->number;
 		inner = e->children[!flip];
 		outer = e->children[flip];
-		if (reader_of(inner) != own->number || !find_test(e->name, flip, c))
+		if (rql_join_reader_of(inner) != own->number || !rql_join_find_test(e->name, flip, c))
 			return refuse(g, "a condition beyond the keys is no comparison of a column of each side", "");
 	}
-	c->relation = rql_join_relation_of(g, reader_of(outer));
+	c->relation = rql_join_relation_of(g, rql_join_reader_of(outer));
 	if (c->relation == RQL_NONE || c->relation >= edge->b || !is_there_before(g, c->relation, outer))
 		return refuse(g, "a condition beyond the keys reads several tables, or what an outer join gives", "");
 	if (c->null_safe && g->relations[c->relation].side) /* whose rows without a match have fields of 0, which has none */
@@ -292,7 +288,7 @@ static rql_status add_order_edge(struct rql_join_graph *g, uint32_t relation, st
 {
 	const struct rql_expr *e = g->relations[relation].side->conditions[0];
 	for (uint32_t i = 0; i < e->child_count; i++) {
-		const uint32_t owner = rql_join_relation_of(g, reader_of(e->children[i]));
+		const uint32_t owner = rql_join_relation_of(g, rql_join_reader_of(e->children[i]));
 		if (owner != RQL_NONE && owner < relation) {
 			*edge = add_edge(g, owner, relation);
 			return RQL_OK;
@@ -305,8 +301,10 @@ static rql_status add_side_edge(struct rql_join_graph *g, uint32_t relation)
 {
 	const struct rql_block_side *side = g->relations[relation].side;
 	struct rql_join_edge *edge = NULL;
+	if (rql_join_is_ranged(g, relation))
+		return RQL_OK;
 	for (uint32_t k = 0; k < side->key_count; k++) {
-		uint32_t owner = rql_join_relation_of(g, reader_of(side->keys[k].outer));
+		uint32_t owner = rql_join_relation_of(g, rql_join_reader_of(side->keys[k].outer));
 		if (owner == RQL_NONE || owner >= relation || (edge && owner != edge->a))
 			return refuse(g, "an outer, semi or anti join by columns of several tables", "");
 		/* 0 has no match. */
@@ -412,14 +410,14 @@ static rql_status add_edges(struct rql_join_graph *g)
 	RQL_TRY(add_computed(g, true));
 	for (uint32_t r = g->block->table_count; r < g->relation_count; r++)
 		RQL_TRY(add_side_edge(g, r));
-	return RQL_OK;
+	return g->ranges ? rql_join_add_range_edge(g, &g->edges[g->edge_count++]) : RQL_OK;
 }
 
 /* ---- conditions of one relation ---- */
 
 uint32_t rql_join_table_of(const struct rql_join_graph *g, const struct rql_expr *e)
 {
-	const uint32_t r = rql_join_relation_of(g, reader_of(e));
+	const uint32_t r = rql_join_relation_of(g, rql_join_reader_of(e));
 	return r == RQL_NONE || g->relations[r].side ? RQL_NONE : r;
 }
 
@@ -524,6 +522,7 @@ rql_status rql_join_shape(struct rql_join_graph *g)
 	for (uint32_t r = 1; r < block->table_count; r++)
 		if (rql_join_rows(&g->relations[r]) > rql_join_rows(&g->relations[g->largest]))
 			g->largest = r;
+	RQL_TRY(rql_join_find_ranges(g));
 	RQL_TRY(sort_conditions(g));
 	return add_edges(g);
 }

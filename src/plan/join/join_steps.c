@@ -151,7 +151,7 @@ static bool note_column(const struct rql_expr *leaf, void *state)
 	struct rql_join_relation *r = at == RQL_NONE ? NULL : &g->relations[at];
 	if (!r || leaf->kind != RQL_EXPR_COLUMN)
 		return false;
-	if (r->side && r->side->kind == RQL_SIDE_MARK)
+	if ((r->side && r->side->kind == RQL_SIDE_MARK) || rql_join_is_ranged(g, at))
 		return true;
 	for (uint32_t i = 0; i < r->columns.count; i++)
 		if (r->columns.items[i]->index == leaf->index)
@@ -297,7 +297,7 @@ static rql_status estimate(struct rql_join_graph *g, struct rql_join_order_relat
 		relations[i] = (struct rql_join_order_relation){.rows = fmax(1, r->rows), .needs = r->needs, .kind = kind_of(r)};
 		if (r->side && r->side->kind == RQL_SIDE_MARK) /* no more rows, and no columns */
 			relations[i].kind = RQL_LOOKUP_ANTI;
-		if (r->side && rql_side_is_asof(r->side->kind)) /* joined to what is there, as it stays */
+		if ((r->side && rql_side_is_asof(r->side->kind)) || rql_join_is_ranged(g, i)) /* joined to what is there, as it stays */
 			relations[i].kind = RQL_LOOKUP_LEFT;
 		for (uint32_t c = 0; c < r->outputs.count; c++)
 			relations[i].bytes += field_bytes(r, r->outputs.items[c]);
@@ -308,7 +308,7 @@ static rql_status estimate(struct rql_join_graph *g, struct rql_join_order_relat
 		                                   .b = g->edges[e].b,
 		                                   .distinct = key_values(g, &g->edges[e]),
 		                                   .bytes = key_bytes(g, &g->edges[e])};
-		if (side && rql_side_is_asof(side->kind)) /* a row has one match at most */
+		if ((side && rql_side_is_asof(side->kind)) || rql_join_is_ranged(g, g->edges[e].b)) /* a row has one match at most */
 			edges[e].distinct = relations[g->edges[e].b].rows;
 	}
 	return RQL_OK;
@@ -330,6 +330,7 @@ static void take_steps(struct rql_join_graph *g, const struct rql_join_order *or
 		                               .full = side && side->kind == RQL_SIDE_FULL,
 		                               .single = side && side->single,
 		                               .nearest = side && rql_side_is_asof(side->kind),
+		                               .ranges = rql_join_is_ranged(g, relation),
 		                               .owner = edge->a == relation ? edge->b : edge->a,
 		                               .key_count = edge->key_count,
 		                               .distinct = edges[order->steps[s].edge].distinct};

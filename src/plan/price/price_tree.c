@@ -45,8 +45,6 @@
 #define HOST_BUILT_ROW_FAR 105.0
 #define HOST_PROBED_ROW_FAR 95.0
 #define HOST_PAIRED_ROW 5.0
-#define HOST_RANGE_ROW 500.0 /* of an IEJoin (a million points, 100,000 ranges: 1,000) */
-#define HOST_TRIED_PAIR 3.0
 #define HOST_GROUPED_ROW 30.0
 #define HOST_AGGREGATED_VALUE 3.0
 #define HOST_FIRST_VALUE 60.0 /* DISTINCT ON is an arg_min of each column there, with a key made for each */
@@ -271,9 +269,7 @@ static double host_join_work(const struct rql_known_rows *known, const struct rq
 		return least * table_row(least, HOST_BUILT_ROW, HOST_BUILT_ROW_FAR) +
 		       fmax(left, right) * table_row(least, HOST_PROBED_ROW, HOST_PROBED_ROW_FAR) +
 		       expected_join(known, rel, left, right) * HOST_PAIRED_ROW;
-	if (way.comparisons >= 2)
-		return fmin(left * right * HOST_TRIED_PAIR, (left + right) * HOST_RANGE_ROW);
-	return left * right * HOST_TRIED_PAIR;
+	return rql_host_work_ranges(way.comparisons, left, right);
 }
 
 static double native_work(const struct rql_known_rows *known, const struct rql_rel *rel)
