@@ -115,6 +115,16 @@ static void answers(void **state)
 		"SELECT count(*), sum(e.v) FROM k JOIN (SELECT * FROM p WHERE d < 7 AND d > 8) e ON e.x BETWEEN k.lo AND k.hi",
 		"SELECT count(*), sum(p.v), avg(p.v) FROM (SELECT * FROM k WHERE g < 2 AND u > 249 AND lo > 3090) k JOIN p ON p.x BETWEEN k.lo "
 		"AND k.hi",
+		/* left joins, from either side; rows without a match; of a side that is filtered */
+		"SELECT k.n, count(*), count(p.n), count(p.v), sum(p.v), avg(p.c) FROM k LEFT JOIN p ON p.x BETWEEN k.lo AND k.hi GROUP BY k.n "
+		"ORDER BY k.n",
+		"SELECT kn.g, count(*), count(pn.x), sum(pn.v), sum(kn.u), count(kn.u) FROM pn RIGHT JOIN kn ON pn.x > kn.lo AND pn.x <= kn.hi "
+		"GROUP BY kn.g ORDER BY kn.g",
+		"SELECT k.n, count(p.s), sum(p.m) FROM k LEFT JOIN p ON p.s < k.slo AND p.n % 10 = 1 GROUP BY k.n ORDER BY k.n",
+		"~SELECT count(*), count(e.n), sum(e.v) FROM k LEFT JOIN (SELECT * FROM p WHERE d < 7 AND d > 8) e ON e.x BETWEEN k.lo AND "
+		"k.hi",
+		"~SELECT name, count(*), count(p.n) FROM k JOIN g ON k.g = g.g LEFT JOIN p ON p.x BETWEEN k.lo AND k.hi WHERE k.u < 9 GROUP BY "
+		"name ORDER BY name",
 		/* beside other joins, before and after; groups over its groups */
 		"SELECT name, count(*), sum(p.v), sum(k.u) FROM k JOIN g ON k.g = g.g JOIN p ON p.x BETWEEN k.lo AND k.hi GROUP BY name ORDER "
 		"BY name",
@@ -132,8 +142,145 @@ static void answers(void **state)
 			same_there(s.con, usual(queries[q]), __LINE__);
 }
 
+/* ---- drawn at random ---- */
+
+static uint32_t below(uint64_t *seed, uint32_t n)
+{
+	*seed = *seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+	return (uint32_t)(*seed >> 33) % n;
+}
+#define ONE_OF(seed, list) (list)[below(seed, sizeof(list) / sizeof *(list))]
+
+static void draw(uint64_t *seed, char *sql, size_t size)
+{
+	static const char *const keepers[] = {"k", "kn"}, *const points[] = {"p", "pn"};
+	static const char *const joins[] = {"JOIN", "JOIN", "LEFT JOIN"}, *const lows[] = {">=", ">", NULL};
+	static const char *const highs[] = {"<=", "<"};
+	static const struct {
+		const char *point, *low, *high;
+	} values[] = {{"x", "lo", "hi"}, {"w", "wlo", "whi"}, {"d", "dlo", "dhi"}, {"s", "slo", "shi"}, {"x", "hi", "lo"}};
+	static const char *const groups[] = {"a.n", "a.g", "a.s", "a.u"};
+	static const char *const aggs[] = {"count(*)",   "count(b.v)", "sum(b.v)", "avg(b.v)", "sum(b.c)",
+	                                   "count(b.s)", "sum(a.u)",   "avg(a.u)", "max(a.u)", "count(a.u)"};
+	static const char *const tests[] = {"", " WHERE a.g < 20", " WHERE a.u IS NULL OR a.u > 0", " WHERE a.n % 9 = 1"};
+	const size_t v = below(seed, sizeof values / sizeof *values);
+	const char *low = ONE_OF(seed, lows), *group = ONE_OF(seed, groups), *join = ONE_OF(seed, joins);
+	char on[120] = "";
+	if (low)
+		snprintf(on, sizeof on, "b.%s %s a.%s", values[v].point, low, values[v].low);
+	if (!low || below(seed, 3)) {
+		const size_t at = strlen(on);
+		snprintf(on + at, sizeof on - at, "%sb.%s %s a.%s", low ? " AND " : "", values[v].point, ONE_OF(seed, highs), values[v].high);
+	}
+	snprintf(sql, size, "SELECT %s, %s, %s, %s FROM %s a %s %s b ON %s%s GROUP BY ALL ORDER BY ALL", group, ONE_OF(seed, aggs),
+	         ONE_OF(seed, aggs), ONE_OF(seed, aggs), ONE_OF(seed, keepers), join, ONE_OF(seed, points), on, ONE_OF(seed, tests));
+}
+
+/* Seeds are fixed: what is drawn is the same in every run. */
+static void drawn(void **state)
+{
+	uint64_t seed = 15;
+	char sql[600];
+	(void)state;
+	if (!has_unit("compute"))
+		skip();
+	struct session s = shared_session();
+	for (unsigned q = random_count(10, 80); q--;) {
+		draw(&seed, sql, sizeof sql);
+		same_there(s.con, sql, __LINE__);
+	}
+}
+
+/* ---- what is refused ---- */
+
+static void same_anywhere(rayql_connection *con, const char *sql)
+{
+	run(con, "SET rayql_enable_scan = off");
+	char *want = rows_of(con, sql, NULL);
+	run(con, "SET rayql_enable_scan = on");
+	expect_at(con, sql, NULL, want, __FILE__, __LINE__);
+	free(want);
+}
+
+static void not_there(rayql_connection *con, const char *sql, const char *why)
+{
+	char *plan = plan_of(con, sql);
+	holds(plan, why);
+	assert_null(strstr(plan, joined));
+	free(plan);
+}
+
+/* The CPU or the host answers, and EXPLAIN has the reason. */
+static void elsewhere(void **state)
+{
+	static const struct {
+		const char *sql, *why;
+	} queries[] = {
+		{"SELECT k.n, count(*), round(sum(p.d)) FROM k JOIN p ON p.x BETWEEN k.lo AND k.hi WHERE p.d < 100 GROUP BY k.n ORDER BY k.n",
+	     "a sum of other values than integers and decimals over a join by ranges"},
+		{"SELECT k.g, sum(p.b) FROM k JOIN p ON p.x BETWEEN k.lo AND k.hi GROUP BY k.g ORDER BY k.g",
+	     "a sum over a join by ranges may take more than 64 bits"},
+		{"SELECT a.y, count(*) FROM one a JOIN one b ON b.w >= a.w GROUP BY a.y ORDER BY a.y", "takes more than 64 bits"},
+		{"SELECT k.g, max(p.v) FROM k JOIN p ON p.x BETWEEN k.lo AND k.hi GROUP BY k.g ORDER BY k.g",
+	     "an extreme, or a count of DISTINCT values, of the side that has the points"},
+		{"SELECT p.c, count(*) FROM k JOIN p ON p.x BETWEEN k.lo AND k.hi GROUP BY p.c ORDER BY p.c",
+	     "groups or conditions read the side that has the points"},
+		{"SELECT k.g, sum(k.u + p.c) FROM k JOIN p ON p.x BETWEEN k.lo AND k.hi GROUP BY k.g ORDER BY k.g",
+	     "an argument over a join by ranges reads several tables"},
+		{"SELECT k.g, count(*) FROM k JOIN p ON p.x BETWEEN k.lo AND k.hi AND p.v <> k.u GROUP BY k.g ORDER BY k.g",
+	     "has other conditions than a least and a greatest bound"},
+		{"SELECT k.g, count(*) FROM k JOIN p ON p.x >= k.lo AND p.c <= k.hi GROUP BY k.g ORDER BY k.g",
+	     "the bounds of a join by ranges are of two values"},
+		{"SELECT k.g, count(coalesce(p.v, 1)) FROM k LEFT JOIN p ON p.x BETWEEN k.lo AND k.hi GROUP BY k.g ORDER BY k.g",
+	     "or an expression of an outer join's"},
+		{"SELECT k.g, count(*) FILTER (k.u > 3) FROM k JOIN p ON p.x BETWEEN k.lo AND k.hi GROUP BY k.g ORDER BY k.g",
+	     "has a FILTER or an ORDER BY clause"},
+	};
+	(void)state;
+	if (!has_unit("compute"))
+		skip();
+	struct session s = shared_session();
+	run(s.con, "SET rayql_unit = 'auto'");
+	for (size_t q = 0; q < sizeof queries / sizeof *queries; q++) {
+		same_anywhere(s.con, queries[q].sql);
+		not_there(s.con, queries[q].sql, queries[q].why);
+	}
+	run(s.con, "SET rayql_enable_ranges = off");
+	not_there(s.con, "SELECT count(*) FROM k JOIN p ON p.x BETWEEN k.lo AND k.hi", "joined as columns on a GPU: the method is switched off");
+	run(s.con, "SET rayql_enable_ranges = on; SET rayql_unit = 'compute'");
+}
+
+/* Whatever fails there, the host answers. */
+static void faults(void **state)
+{
+	(void)state;
+	if (!has_unit("compute"))
+		skip();
+	survives_faults("CREATE TABLE a AS SELECT i::INTEGER n, (hash(i * 3) % 900)::INTEGER lo, lo + 50 hi FROM range(500) q(i); "
+	                "CREATE TABLE b AS SELECT i::INTEGER n, (i * 2)::INTEGER x FROM range(400) q(i); "
+	                "CREATE INDEX ca ON a USING columns (*); CREATE INDEX cb ON b USING columns (*)",
+	                "SELECT count(*), sum(b.n) FROM a JOIN b ON b.x BETWEEN a.lo AND a.hi", 6);
+}
+
+/* Rows that come later: more than the recording had room for. */
+static void grows(void **state)
+{
+	static const char sql[] = "SELECT count(*), sum(p.v), sum(k.u) FROM k JOIN p ON p.x BETWEEN k.lo AND k.hi";
+	(void)state;
+	if (!has_unit("compute") || left_out())
+		skip();
+	struct session s = ranges_session();
+	same_there(s.con, sql, __LINE__);
+	run(s.con, "INSERT INTO k SELECT k.* REPLACE (n + 5000 AS n) FROM k, range(20); "
+	           "INSERT INTO p SELECT * REPLACE (n + 90000 AS n, x + 1 AS x) FROM p");
+	free(rows_of(s.con, sql, NULL)); /* which reads them */
+	same_there(s.con, sql, __LINE__);
+	close_session(&s);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(answers)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(answers), cmocka_unit_test(drawn), cmocka_unit_test(elsewhere),
+	                                   cmocka_unit_test(grows), cmocka_unit_test(faults)};
 	return cmocka_run_group_tests(tests, NULL, close_shared);
 }

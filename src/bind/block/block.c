@@ -524,7 +524,8 @@ static rql_status flatten_side(struct flattening *f, const struct rql_rel *rel, 
 		                     "an outer, semi or anti join with rows that are used elsewhere, too");
 	if (rql_side_is_asof(j.side.kind) && (j.open.count != 1 || !is_order(&j, rel)))
 		return rql_error_set(f->err, RQL_ERROR_UNSUPPORTED, "an ASOF join by more than 4 equalities, or by others than of columns");
-	if (!rql_side_is_asof(j.side.kind) &&
+	const bool unkeyed = j.side.kind == RQL_SIDE_LEFT && !j.side.single && !j.side.key_count && j.open.count;
+	if (!rql_side_is_asof(j.side.kind) && !unkeyed &&
 	    (!j.side.key_count || (j.side.kind == RQL_SIDE_MARK && j.side.key_count > 1)))
 		return rql_error_set(f->err, RQL_ERROR_UNSUPPORTED, "an outer join, EXISTS or IN by %s",
 		                     j.side.key_count ? "several columns of which one may be NULL"

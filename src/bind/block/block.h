@@ -11,7 +11,7 @@
 /* A relation of any form that is joined to the block's rows by equal keys, but not by an inner join. */
 enum rql_side_kind {
 	RQL_SIDE_LEFT, /* columns of table RQL_BLOCK_SIDE(i), NULL where it has no row with the key; one row of a key at most:
-	                  whoever reads it must find out that no key comes twice */
+	                  whoever reads it must find out that no key comes twice. Without a key it has conditions alone */
 	RQL_SIDE_SEMI, /* rows of the block stay only if it has a row with the key */
 	RQL_SIDE_ANTI, /* ... only if it has none */
 	RQL_SIDE_FULL, /* as LEFT, and its rows without a match stay, too, beside NULLs: the last side. Keys may come any number
@@ -39,7 +39,7 @@ struct rql_block_side {
 	 * they are true THEN its column ELSE NULL, so that who has one row of a key need not test them. */
 	uint32_t condition_count;
 	struct rql_expr *const *conditions;
-	uint32_t key_count; /* of a block 1 or 2; conjuncts, but 1 for MARK and not_in, and where it is a real number; ASOF: 0 to 4 */
+	uint32_t key_count; /* of a block 1 or 2; conjuncts, but 1 for MARK and not_in, and where it is a real number; LEFT: or 0; ASOF: 0 to 4 */
 	struct rql_side_key {
 		const struct rql_expr *outer; /* over the block's columns, or those of earlier sides */
 		const struct rql_expr *inner; /* of the same type, over REFs to rel's columns */
@@ -71,13 +71,16 @@ struct rql_block {
 	uint32_t column_count;  /* distinct base columns touched: what the host would scan */
 };
 
-/* Which no structure answers alone. */
-static inline bool rql_block_has_asof(const struct rql_block *block)
+/* What no structure answers alone, but joins on a GPU may; NULL: there is no such side. */
+static inline const char *rql_block_side_beyond(const struct rql_block *block)
 {
-	bool has = false;
+	const char *beyond = NULL;
 	for (uint32_t i = 0; i < block->side_count; i++)
-		has |= rql_side_is_asof(block->sides[i].kind);
-	return has;
+		if (rql_side_is_asof(block->sides[i].kind))
+			beyond = "an ASOF join";
+		else if (!block->sides[i].key_count)
+			beyond = "an outer join by no pair of equal columns";
+	return beyond;
 }
 
 /* rel is an AGGREGATE or a DISTINCT. RQL_ERROR_UNSUPPORTED with the reason when it is no block. */

@@ -433,6 +433,8 @@ static rql_status plant_sides(struct shaping *s)
 		const struct rql_block_side *side = &s->block->sides[i];
 		if (rql_side_is_asof(side->kind))
 			return rql_error_set(s->err, RQL_ERROR_UNSUPPORTED, "an ASOF join, of which the nearest row is looked up");
+		if (!side->key_count)
+			return rql_error_set(s->err, RQL_ERROR_UNSUPPORTED, "an outer join by no pair of equal columns");
 		uint32_t who = keys_owner(s, side);
 		if (side->condition_count && side->kind != RQL_SIDE_LEFT)
 			return refuse_side(s, "by further conditions, which are tested for every pair of rows");

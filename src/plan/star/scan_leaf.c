@@ -780,9 +780,10 @@ static rql_status try_leaf(struct rql_planning *p, const struct rql_block *block
 				p->to_refresh = s;
 			return RQL_OK;
 		}
-		if (rql_block_has_asof(block)) { /* only joins on a GPU read it (plan/join) */
-			c->reason = "an ASOF join lies below it";
-			rql_planning_reason(p, RQL_REASON_NO_BLOCK, "an ASOF join lies below the %s", rows ? "selection" : "aggregate");
+		const char *side = rql_block_side_beyond(block);
+		if (side) { /* only joins on a GPU read it (plan/join) */
+			c->reason = rql_arena_printf(p->arena, "%s lies below it", side);
+			rql_planning_reason(p, RQL_REASON_NO_BLOCK, "%s lies below the %s", side, rows ? "selection" : "aggregate");
 			return RQL_OK;
 		}
 		leaf->structure = s;
