@@ -185,7 +185,7 @@ static void drawn(void **state)
 	if (!has_unit("compute"))
 		skip();
 	struct session s = shared_session();
-	for (unsigned q = random_count(10, 80); q--;) {
+	for (unsigned q = random_count(8, 40); q--;) {
 		draw(&seed, sql, sizeof sql);
 		same_there(s.con, sql, __LINE__);
 	}

@@ -133,6 +133,7 @@ struct rql_join_graph {
 	struct rql_join_relation relations[RQL_JOIN_RELATIONS];
 	struct rql_join_edge *edges;
 	struct rql_join_ranges *ranges; /* NULL: none */
+	bool bounded;                   /* a relation is joined by bounds alone, perhaps as none of these */
 	struct rql_join_step steps[RQL_JOIN_RELATIONS];
 	const char *order; /* for EXPLAIN: of the steps, and what other orders would take; NULL: there is one only */
 	bool is_below;          /* its groups, or rows, are a relation of another graph */

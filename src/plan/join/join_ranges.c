@@ -303,6 +303,7 @@ static rql_status try_relation(struct rql_join_graph *g, uint32_t relation, cons
 	const char *against = find_bounds(&f, &ranged);
 	if (!ranged)
 		return RQL_OK;
+	g->bounded = true;
 	if (!against && is_read(&f))
 		against = "groups or conditions read the side that has the points of a join by ranges";
 	if (!against)

@@ -210,6 +210,7 @@ rql_status rql_join_leaf_try(struct rql_planning *p, const struct rql_block *blo
 	c->reason = rql_arena_strdup(p->arena, rql_error_message(&why));
 	const int rank = lacks                                     ? RQL_REASON_NO_ROOM
 	                 : rql_join_wants_raster(p->ctx->settings) ? RQL_REASON_UNIT
+	                 : g->bounded                              ? RQL_REASON_BEYOND /* no star has such a join */
 	                                                           : RQL_REASON_NO_METHOD;
 	return rql_planning_swallow(p, status, &why, rank, NULL);
 }
