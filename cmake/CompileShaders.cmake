@@ -1,4 +1,4 @@
-# The shaders of one call of rql_shaders(), to SPIR-V and to headers of its words (run by cmake -P, see RqlShader.cmake).
+# The shaders of one call of rql_shaders(), to SPIR-V and headers of its words (cmake -P, see RqlShader.cmake).
 # LIST has a line for each: source|defines|folder and name of what is made|symbol. Those that are not as they were are
 # compiled by one glslc: a compiler that starts needs 0.15 CPU seconds for GLSL's built-in functions, and a shader 0.02.
 cmake_policy(VERSION 3.22)
