@@ -212,7 +212,7 @@ static bool share_column(struct key_side *outer, struct key_side *inner)
 	return true;
 }
 
-/* Puts a key behind the relation\'s columns: an output as it is, or one of several parts. */
+/* Puts a key behind the relation's columns: an output as it is, or one of several parts. */
 rql_status rql_join_put_key(struct rql_join_graph *g, struct rql_join_relation *r, const struct rql_form_column *form,
                             const struct rql_output *output, uint32_t *column)
 {

@@ -437,11 +437,8 @@ static rql_status join(struct building *b, const struct rql_join_step *step, str
 		return rql_error_set(g->err, RQL_ERROR_UNSUPPORTED, "joined as columns on a GPU: a join gives about %.3g rows, more than "
 		                     "the %.3g that columns there have at most", expected, (double)ROWS_MOST);
 	RQL_TRY(look_up_keys(b, step, outer, inner, (const uint32_t[]){outer_key, inner_key}, expected));
-<<<<<<< HEAD
-	const bool either = (step->kind == RQL_LOOKUP_INNER && !step->nearest) || (step->full && step->condition_count == step->beside);
-=======
-	const bool either = (step->kind == RQL_LOOKUP_INNER && !step->nearest && !step->ranges) || (step->full && !step->condition_count);
->>>>>>> 97caf26f (plan: joins by ranges below an aggregate are counts and sums on a GPU)
+	const bool either = (step->kind == RQL_LOOKUP_INNER && !step->nearest && !step->ranges) ||
+	                    (step->full && step->condition_count == step->beside);
 	const bool swap = either && inner->source.rows > outer->source.rows;
 	const struct chain *probe = swap ? inner : outer, *build = swap ? outer : inner;
 	struct chain next = {0};
