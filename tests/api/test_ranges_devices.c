@@ -126,7 +126,7 @@ static void answers(void **state)
 		"~SELECT name, count(*), count(p.n) FROM k JOIN g ON k.g = g.g LEFT JOIN p ON p.x BETWEEN k.lo AND k.hi WHERE k.u < 9 GROUP BY "
 		"name ORDER BY name",
 		/* beside other joins, before and after; groups over its groups */
-		"SELECT name, count(*), sum(p.v), sum(k.u) FROM k JOIN g ON k.g = g.g JOIN p ON p.x BETWEEN k.lo AND k.hi GROUP BY name ORDER "
+		"SELECT name, count(*), sum(p.v), sum(k.u), sum(g.g), count(g.name) FROM k JOIN g ON k.g = g.g JOIN p ON p.x BETWEEN k.lo AND k.hi GROUP BY name ORDER "
 		"BY name",
 		"SELECT a.s, count(*), sum(p.v) FROM k a JOIN k b ON a.g = b.g, p WHERE p.x BETWEEN a.lo AND b.hi AND a.n < 200 GROUP BY a.s "
 		"ORDER BY a.s",
@@ -233,6 +233,9 @@ static void elsewhere(void **state)
 	     "the bounds of a join by ranges are of two values"},
 		{"SELECT k.g, count(coalesce(p.v, 1)) FROM k LEFT JOIN p ON p.x BETWEEN k.lo AND k.hi GROUP BY k.g ORDER BY k.g",
 	     "or an expression of an outer join's"},
+		{"SELECT g.name, count(*) FROM (SELECT k.g FROM k JOIN p ON p.x BETWEEN k.lo AND k.hi) k FULL JOIN g ON k.g = g.g GROUP BY "
+	     "g.name ORDER BY g.name",
+	     "a full outer join beside a join by ranges"},
 		{"SELECT k.g, count(*) FILTER (k.u > 3) FROM k JOIN p ON p.x BETWEEN k.lo AND k.hi GROUP BY k.g ORDER BY k.g",
 	     "has a FILTER or an ORDER BY clause"},
 	};

@@ -304,6 +304,8 @@ static rql_status try_relation(struct rql_join_graph *g, uint32_t relation, cons
 	if (!ranged)
 		return RQL_OK;
 	g->bounded = true;
+	if (g->block->side_count && g->block->sides[g->block->side_count - 1].kind == RQL_SIDE_FULL)
+		against = "a full outer join beside a join by ranges, whose rows without a match have no numbers";
 	if (!against && is_read(&f))
 		against = "groups or conditions read the side that has the points of a join by ranges";
 	if (!against)
@@ -332,6 +334,9 @@ rql_status rql_join_add_range_edge(struct rql_join_graph *g, struct rql_join_edg
 	memcpy(edge->conditions, ranges->conditions, sizeof ranges->conditions);
 	for (uint32_t i = 0; i < ranges->condition_count; i++)
 		g->relations[ranges->relation].needs |= 1u << ranges->conditions[i].relation;
+	for (uint32_t i = 0; i < ranges->sum_count; i++) /* what is multiplied by pairs has to be there */
+		if (ranges->sums[i].relation != ranges->relation)
+			g->relations[ranges->relation].needs |= 1u << ranges->sums[i].relation;
 	return RQL_OK;
 }
 
