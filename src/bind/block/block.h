@@ -39,7 +39,8 @@ struct rql_block_side {
 	 * they are true THEN its column ELSE NULL, so that who has one row of a key need not test them. */
 	uint32_t condition_count;
 	struct rql_expr *const *conditions;
-	uint32_t key_count; /* of a block 1 or 2; conjuncts, but 1 for MARK and not_in, and where it is a real number; LEFT: or 0; ASOF: 0 to 4 */
+	/* Of a block 1 or 2; conjuncts, but 1 for MARK and not_in, and where it is a real number; LEFT: 0, too; ASOF: 0 to 4. */
+	uint32_t key_count;
 	struct rql_side_key {
 		const struct rql_expr *outer; /* over the block's columns, or those of earlier sides */
 		const struct rql_expr *inner; /* of the same type, over REFs to rel's columns */

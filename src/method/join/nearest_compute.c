@@ -290,7 +290,8 @@ static const char *refusal(const struct rql_request *request)
 	if (pair->probe.form->rows > RQL_PLACES_SIDE_ROWS || pair->build.form->rows > RQL_PLACES_SIDE_ROWS)
 		return "a side of a join may have 2^32 rows or more";
 	const rql_uint128 keys = keys_of(pair), values = rql_places_of(value_column(pair));
-	if (pair->keyless ? values > RQL_PLACES_OF_REALS : keys > PLACES_MOST || values > PLACES_MOST || keys * values > PLACES_MOST)
+	if (pair->keyless ? values > RQL_PLACES_OF_REALS
+	                  : keys > PLACES_MOST || values > PLACES_MOST || keys * values > PLACES_MOST)
 		return "the keys and values of an ASOF join have more than 2^63 places together";
 	return NULL;
 }

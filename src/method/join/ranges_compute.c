@@ -1,11 +1,11 @@
-/* Joins by ranges of two sides that other stages leave on a GPU, of which only counts and sums are asked for: of each probe row
- * how many build rows have a value between its bounds, and what their columns add up to. The build side's values are sorted as
- * places (places.h), a probe row looks up its first and last place, and a sum is a difference of two prefix sums. No pair is
- * made, and a probe row comes out once at most, so that the output always has room.
+/* Joins by ranges of two sides that other stages leave on a GPU, of which only counts and sums are asked for: of each
+ * probe row how many build rows have a value between its bounds, and what their columns add up to. The build side's
+ * values are sorted as places (places.h), a probe row looks up its first and last place, and a sum is a difference of two
+ * prefix sums. No pair is made, and a probe row comes out once at most, so that the output always has room.
  *
- * What it must move: places of the build side sorted, some 100 bytes a row, and 24 for each column that is added up; of a probe
- * row its two places, and what orders the probes, some 70; every field of the output read and written. Beside these random
- * reads: five of a look-up, and two for each sum. */
+ * What it must move: places of the build side sorted, some 100 bytes a row, and 24 for each column that is added up; of a
+ * probe row its two places, and what orders the probes, some 70; every field of the output read and written. Beside these
+ * random reads: five of a look-up, and two for each sum. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -564,7 +564,7 @@ static uint64_t prepared_bytes(const struct rql_prepared *p)
 extern const struct rql_method rql_method_ranges_compute;
 const struct rql_method rql_method_ranges_compute = {
 	.name = "ranges",
-	.description = "counts and sums over joins by ranges of rows on a GPU: one side sorted, each row of the other looks its bounds up",
+	.description = "counts and sums over joins by ranges on a GPU: one side sorted, each row of the other looks its bounds up",
 	.paper = "none",
 	.unit = RQL_UNIT_COMPUTE,
 	.reads = RQL_READS_PAIR,
