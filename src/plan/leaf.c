@@ -506,22 +506,6 @@ static bool has_union_below(const struct rql_rel *rel)
 	return has;
 }
 
-rql_status rql_leaf_choose_rows_over(struct rql_planning *p, const struct rql_rel *rel, bool *found)
-{
-	struct rql_error why = {0};
-	struct rql_rows_block *rows;
-	*found = false;
-	if (!has_union_below(rel))
-		return RQL_OK;
-	rql_status status = rql_block_make_rows_over(p->arena, rel, &rows, &why);
-	if (status != RQL_OK)
-		return rql_planning_swallow(p, status, &why, -1, NULL);
-	rows->is_result = rel == p->nodes->root;
-	if (!rows->order_count) /* without one the first input's rows are the first */
-		return RQL_OK;
-	return rql_leaf_choose_over(p, rel, rows->block, rows, found);
-}
-
 /* Another aggregate below has reasons of its own. */
 static bool has_aggregate(const struct rql_rel *rel)
 {
@@ -530,6 +514,29 @@ static bool has_aggregate(const struct rql_rel *rel)
 		    has_aggregate(rel->children[i]))
 			return true;
 	return false;
+}
+
+/* Of few wanted rows the groups' own leaf finds the first ones. */
+static bool wants_many(const struct rql_planning *p, const struct rql_rows_block *rows)
+{
+	return rows->order_count && (p->ctx->settings->force_order || (double)rows->limit >= RQL_ORDERED_ROWS_LEAST);
+}
+
+rql_status rql_leaf_choose_rows_over(struct rql_planning *p, const struct rql_rel *rel, bool *found)
+{
+	struct rql_error why = {0};
+	struct rql_rows_block *rows;
+	*found = false;
+	const bool of_union = has_union_below(rel);
+	if (!of_union && !has_aggregate(rel))
+		return RQL_OK;
+	rql_status status = rql_block_make_rows_over(p->arena, rel, &rows, &why);
+	if (status != RQL_OK)
+		return rql_planning_swallow(p, status, &why, -1, NULL);
+	rows->is_result = rel == p->nodes->root;
+	if (!rows->order_count || !(of_union || wants_many(p, rows))) /* without one the first input's rows are the first */
+		return RQL_OK;
+	return rql_leaf_choose_over(p, rel, rows->block, rows, found);
 }
 
 rql_status rql_leaf_choose(struct rql_planning *p, const struct rql_rel *rel, bool *found)

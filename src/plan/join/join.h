@@ -160,6 +160,8 @@ static inline uint64_t rql_join_rows(const struct rql_join_relation *r)
 
 /* RQL_ERROR_UNSUPPORTED with the reason when the block is no such chain. */
 rql_status rql_join_shape(struct rql_join_graph *g) RQL_MUST_CHECK;
+/* Values of one column of a relation, cast or not, before its conditions. The relation has a structure. */
+double rql_join_values(struct rql_join_graph *g, struct rql_join_relation *r, const struct rql_expr *e);
 /* The relation of the block's table or side; RQL_NONE: there is none. */
 uint32_t rql_join_relation_of(const struct rql_join_graph *g, uint32_t number);
 /* The relation of a table that alone an expression of the block reads; RQL_NONE: there is none. */
@@ -258,6 +260,9 @@ rql_status rql_join_describe_any(struct rql_join_graph *g, const struct rql_requ
                                  struct rql_form_column *out) RQL_MUST_CHECK;
 rql_status rql_join_describe(struct rql_join_graph *g, const struct rql_request *request, uint32_t output,
                              struct rql_form_column *out) RQL_MUST_CHECK;
+/* The rows are the groups of a block below in an order: how many there may be, before anything is prepared. Others are
+ * as many as you like. */
+double rql_join_ordered_most(struct rql_join_graph *g);
 /* What fetching the rows of a chain costs the host beyond the joins, in values read (price_host.h). */
 double rql_join_rows_host_values(const struct rql_rows_block *rows, const struct rql_cost *cost);
 /* A text as it is stored is one of codes, and a number that lies as codes is a key, or a column of a UNION ALL, as a number. */

@@ -93,8 +93,8 @@ static double field_bytes(const struct rql_join_relation *r, const struct rql_ex
 	return bits ? bits / 8.0 : 8;
 }
 
-/* Values of one column of a relation, cast or not, before its conditions. Groups have none that could be looked at. */
-static double values_of(struct rql_join_graph *g, struct rql_join_relation *r, const struct rql_expr *e)
+/* Groups have none that could be looked at. */
+double rql_join_values(struct rql_join_graph *g, struct rql_join_relation *r, const struct rql_expr *e)
 {
 	const enum rql_simd simd = g->p->ctx->devices->device[0].simd;
 	const struct rql_store_snapshot *snapshot = r->structure->snapshot;
@@ -124,7 +124,7 @@ static double key_values(struct rql_join_graph *g, struct rql_join_edge *edge)
 	for (uint32_t s = 0; s < 2; s++) {
 		const double rows = of[s]->groups ? of[s]->source.rows : (double)of[s]->structure->snapshot->rows;
 		for (uint32_t k = 0; k < edge->key_count; k++) {
-			const double one = values_of(g, of[s], s ? edge->keys[k].inner : edge->keys[k].outer);
+			const double one = rql_join_values(g, of[s], s ? edge->keys[k].inner : edge->keys[k].outer);
 			edge->keys[k].values = s ? fmax(edge->keys[k].values, one) : one;
 			values[s] *= one;
 		}

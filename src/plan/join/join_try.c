@@ -162,6 +162,12 @@ static void take_cheaper(struct rql_planning *p, struct rql_leaf *leaf, struct r
 	*best = kept;
 }
 
+/* Groups in an order that are few: the CPU orders them sooner, and smaller leaves find them. */
+static bool are_few(struct rql_join_graph *g, double rows)
+{
+	return rows < RQL_ORDERED_ROWS_LEAST && !g->p->ctx->settings->force_order && !isinf(rql_join_ordered_most(g));
+}
+
 rql_status rql_join_leaf_try(struct rql_planning *p, const struct rql_block *block, const struct rql_rows_block *rows,
                              struct rql_leaf *best)
 {
@@ -181,8 +187,14 @@ rql_status rql_join_leaf_try(struct rql_planning *p, const struct rql_block *blo
 	*g = (struct rql_join_graph){.p = p, .block = block, .rows = rows, .err = &why};
 	bool room = true;
 	rql_status status = rql_join_shape(g);
+	if (status == RQL_OK && are_few(g, rql_join_ordered_most(g)))
+		return RQL_OK;
 	if (status == RQL_OK)
 		status = try_devices(g, leaf, &room);
+	if (status == RQL_OK && are_few(g, leaf->cost.cells)) {
+		rql_leaf_clear(leaf);
+		status = rql_error_set(&why, RQL_ERROR_UNSUPPORTED, "the CPU orders so few groups sooner");
+	}
 	if (status == RQL_OK)
 		status = compare(g, leaf);
 	struct rql_structure *base = rql_join_base(g);
