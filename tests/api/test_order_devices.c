@@ -1,5 +1,5 @@
 /* Rows that a GPU puts in order: all of them, or more than a top-N holds, of a table with and without conditions, under an
- * index's rows, above look-ups. Keys of every type, several, up and down, NULLs first and last; every answer beside
+ * index's rows, above look-ups; of groups that stay there. Keys of every type, several, up and down, NULLs first and last; every answer beside
  * DuckDB's. What the CPU orders instead, and why. */
 #include "device.h"
 #include "rows.h"
@@ -117,6 +117,46 @@ static void pipelines(void **state)
 	           "WHERE id BETWEEN 1 AND 300");
 	compare(s.con, "SELECT id, bi, d FROM o ORDER BY t DESC, d, id", "materialise");
 	fails(s.con, "SELECT id, bi + bi FROM o ORDER BY t, id", RAYQL_ERROR_HOST, "Overflow in addition of INT64");
+	close_session(&s);
+}
+
+/* Groups and distinct rows, which stay on the device: many of them, or forced. Sums beyond 64 bits are two keys. */
+static void groups(void **state)
+{
+	static const char *const queries[] = {
+		"SELECT id, sum(k), count(*) FROM o GROUP BY id ORDER BY sum(k) DESC NULLS FIRST, id",
+		"SELECT k, t, max(m), sum(mm) FROM o GROUP BY k, t ORDER BY sum(mm), t DESC NULLS LAST, k",
+		"~SELECT t, avg(ti) a FROM o WHERE id > 5 GROUP BY t HAVING count(*) > 2 ORDER BY a DESC, t NULLS FIRST LIMIT 100 OFFSET 3",
+		"SELECT d, count(*) FROM o GROUP BY d ORDER BY d DESC NULLS LAST",
+		"~SELECT DISTINCT mo, ti FROM o ORDER BY ti DESC, mo",
+		"SELECT id % 1000 g, sum(bi), min(lt) FROM o GROUP BY g ORDER BY sum(bi) DESC, g",
+		"~SELECT region, sum(ti) FROM o JOIN l USING (k) GROUP BY region ORDER BY 2 DESC, 1 NULLS FIRST",
+		"~SELECT c, count(*) FROM (SELECT id % 700 g, count(*) c FROM o WHERE bo GROUP BY g) GROUP BY c ORDER BY 2, 1",
+		"~SELECT k, sum(ti) FROM o WHERE id < 0 GROUP BY k ORDER BY 2, 1",
+	};
+	(void)state;
+	if (!has_unit("compute"))
+		skip();
+	struct session s = order_session();
+	run(s.con, "CREATE INDEX lc ON l USING columns (*)");
+	for (size_t i = 0; i < sizeof queries / sizeof *queries; i++) {
+		const char *sql = usual(queries[i]);
+		if (sql && !left_out())
+			compare(s.con, sql, "materialise");
+	}
+	run(s.con, "SET rayql_force = on; CREATE TABLE many AS SELECT i::INTEGER id, (hash(i) % 3000)::INTEGER k FROM range(70000) r(i); "
+	           "CREATE INDEX mc ON many USING columns (*)");
+	compare(s.con, "SELECT id, sum(k) FROM many GROUP BY id ORDER BY sum(k) DESC, id", "materialise");
+	char *text = explain(s.con, "SELECT id, sum(k) FROM many GROUP BY id ORDER BY sum(k) DESC, id");
+	holds(text, "which stay on the device\n");
+	holds(text, "ordered by 2 keys\n");
+	free(text);
+	/* few groups, or few of many, are the scan's, and known before anything is prepared but for what conditions leave */
+	compare(s.con, "SELECT k, count(*) FROM many GROUP BY k ORDER BY 2, 1", "scan");
+	compare(s.con, "SELECT id, sum(k) FROM many GROUP BY id ORDER BY sum(k) DESC, id LIMIT 10", "scan");
+	text = explain(s.con, "SELECT id, sum(k) FROM many WHERE k = 5 GROUP BY id ORDER BY sum(k) DESC, id");
+	holds(text, "the CPU orders so few groups (");
+	free(text);
 	close_session(&s);
 }
 
@@ -248,7 +288,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(keys),  cmocka_unit_test(pipelines), cmocka_unit_test(random_orders),
-		cmocka_unit_test(plans), cmocka_unit_test(ties),      cmocka_unit_test(refusals),
+		cmocka_unit_test(keys),   cmocka_unit_test(pipelines), cmocka_unit_test(groups), cmocka_unit_test(random_orders),
+		cmocka_unit_test(plans),  cmocka_unit_test(ties),      cmocka_unit_test(refusals),
 		cmocka_unit_test(faults),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -192,8 +192,9 @@ rql_status rql_join_leaf_try(struct rql_planning *p, const struct rql_block *blo
 	if (status == RQL_OK)
 		status = try_devices(g, leaf, &room);
 	if (status == RQL_OK && are_few(g, leaf->cost.cells)) {
+		const double groups = leaf->cost.cells;
 		rql_leaf_clear(leaf);
-		status = rql_error_set(&why, RQL_ERROR_UNSUPPORTED, "the CPU orders so few groups sooner");
+		status = rql_error_set(&why, RQL_ERROR_UNSUPPORTED, "the CPU orders so few groups (%.0f) sooner", groups);
 	}
 	if (status == RQL_OK)
 		status = compare(g, leaf);
