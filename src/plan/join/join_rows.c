@@ -38,7 +38,7 @@ static double group_values(struct rql_join_graph *g, const struct rql_expr *grou
 double rql_join_ordered_most(struct rql_join_graph *g)
 {
 	struct rql_join_graph *below = g->relation_count == 1 ? g->relations[0].groups : NULL;
-	if (!g->rows || !below || has_union(below))
+	if (!g->rows || (double)g->rows->limit < RQL_ORDERED_ROWS_LEAST || !below || has_union(below))
 		return (double)INFINITY;
 	double most = 1;
 	for (uint32_t i = 0; i < below->block->group_count; i++)
