@@ -287,7 +287,6 @@ static void faults(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(keys),  cmocka_unit_test(pipelines), cmocka_unit_test(random_orders),
 		cmocka_unit_test(keys),   cmocka_unit_test(pipelines), cmocka_unit_test(groups), cmocka_unit_test(random_orders),
 		cmocka_unit_test(plans),  cmocka_unit_test(ties),      cmocka_unit_test(refusals),
 		cmocka_unit_test(faults),
