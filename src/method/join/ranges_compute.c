@@ -20,13 +20,14 @@
 
 #define COUNT_BYTES 16u
 #define VALUES_MOST (2 * RQL_PAIR_SUMS)
-/* The price. */
-#define BUILD_BYTES 100.0
-#define BUILD_SUM_BYTES 24.0
+/* The price, as an H200 has it (bench/results, after midnight): 10^7 points are sorted in 0.47 ms, and a column of theirs is
+ * gathered and added up in 0.38, at 4.5 TB/s. */
+#define BUILD_BYTES 210.0
+#define BUILD_SUM_BYTES 170.0
 #define PROBE_BYTES 70.0
 #define LOOK_UP_SECTORS 5.0
 #define SUM_SECTORS 2.0
-#define PASSES 20.0 /* dispatches */
+#define PASSES 40.0 /* dispatches */
 
 /* A column of the points whose prefix sums are made: of the values, or of how many there are. */
 struct added {

@@ -260,8 +260,9 @@ rql_status rql_join_describe_any(struct rql_join_graph *g, const struct rql_requ
                                  struct rql_form_column *out) RQL_MUST_CHECK;
 rql_status rql_join_describe(struct rql_join_graph *g, const struct rql_request *request, uint32_t output,
                              struct rql_form_column *out) RQL_MUST_CHECK;
-/* The rows are the groups of a block below, all or many of them in an order: how many there may be, before anything is
- * prepared. INFINITY: they are other rows, or few are wanted (wide_leaf.c: an extreme). */
+/* Are the rows the groups of a block below, all or many of them (wide_leaf.c wants an extreme) in an order? */
+bool rql_join_orders_groups(const struct rql_join_graph *g);
+/* Then: how many there may be, before anything is prepared. INFINITY: nothing says. */
 double rql_join_ordered_most(struct rql_join_graph *g);
 /* What fetching the rows of a chain costs the host beyond the joins, in values read (price_host.h). */
 double rql_join_rows_host_values(const struct rql_rows_block *rows, const struct rql_cost *cost);

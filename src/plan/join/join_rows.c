@@ -16,11 +16,12 @@ double rql_join_rows_host_values(const struct rql_rows_block *rows, const struct
 
 /* ---- groups in an order ---- */
 
+/* A side that is joined itself has rows, too, and is none. */
 static bool has_union(const struct rql_join_graph *g)
 {
 	bool has = g->is_below && g->rows;
 	for (uint32_t r = 0; r < g->relation_count && !has; r++)
-		has = g->relations[r].groups && has_union(g->relations[r].groups);
+		has = !g->relations[r].side && g->relations[r].groups && has_union(g->relations[r].groups);
 	return has;
 }
 
@@ -35,11 +36,15 @@ static double group_values(struct rql_join_graph *g, const struct rql_expr *grou
 	return own ? rql_join_values(g, r, own) : (double)INFINITY;
 }
 
+bool rql_join_orders_groups(const struct rql_join_graph *g)
+{
+	const struct rql_join_graph *below = g->relation_count == 1 ? g->relations[0].groups : NULL;
+	return g->rows && (double)g->rows->limit >= RQL_ORDERED_ROWS_LEAST && below && !has_union(below);
+}
+
 double rql_join_ordered_most(struct rql_join_graph *g)
 {
-	struct rql_join_graph *below = g->relation_count == 1 ? g->relations[0].groups : NULL;
-	if (!g->rows || (double)g->rows->limit < RQL_ORDERED_ROWS_LEAST || !below || has_union(below))
-		return (double)INFINITY;
+	struct rql_join_graph *below = g->relations[0].groups;
 	double most = 1;
 	for (uint32_t i = 0; i < below->block->group_count; i++)
 		most *= group_values(below, below->block->groups[i]);

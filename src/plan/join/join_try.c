@@ -163,9 +163,9 @@ static void take_cheaper(struct rql_planning *p, struct rql_leaf *leaf, struct r
 }
 
 /* Groups in an order that are few: the CPU orders them sooner, and smaller leaves find them. */
-static bool are_few(struct rql_join_graph *g, double rows)
+static bool are_few(const struct rql_join_graph *g, double rows)
 {
-	return rows < RQL_ORDERED_ROWS_LEAST && !g->p->ctx->settings->force_order && !isinf(rql_join_ordered_most(g));
+	return rows < RQL_ORDERED_ROWS_LEAST && !g->p->ctx->settings->force_order;
 }
 
 rql_status rql_join_leaf_try(struct rql_planning *p, const struct rql_block *block, const struct rql_rows_block *rows,
@@ -187,12 +187,13 @@ rql_status rql_join_leaf_try(struct rql_planning *p, const struct rql_block *blo
 	*g = (struct rql_join_graph){.p = p, .block = block, .rows = rows, .err = &why};
 	bool room = true;
 	rql_status status = rql_join_shape(g);
-	if (status == RQL_OK && are_few(g, rql_join_ordered_most(g)))
+	const bool orders_groups = status == RQL_OK && rql_join_orders_groups(g);
+	if (orders_groups && are_few(g, rql_join_ordered_most(g)))
 		return RQL_OK;
 	if (status == RQL_OK)
 		status = try_devices(g, leaf, &room);
-	if (status == RQL_OK && are_few(g, leaf->cost.cells)) {
-		const double groups = leaf->cost.cells;
+	const double groups = orders_groups ? leaf->cost.rows_out + (double)rows->offset : 0;
+	if (status == RQL_OK && orders_groups && are_few(g, groups)) {
 		rql_leaf_clear(leaf);
 		status = rql_error_set(&why, RQL_ERROR_UNSUPPORTED, "the CPU orders so few groups (%.0f) sooner", groups);
 	}
