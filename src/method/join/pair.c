@@ -41,3 +41,14 @@ void rql_pair_drop_sides(const struct rql_pair *pair)
 	pair->probe.method->free(pair->probe.prepared);
 	pair->build.method->free(pair->build.prepared);
 }
+
+void rql_pair_columns(const struct rql_stage *stage, const struct rql_store_snapshot *form,
+                      const struct rql_columns_port *in, struct rql_columns_port *out)
+{
+	struct rql_columns_port next[RQL_STAGE_INPUTS_MAX];
+	if (!in) {
+		rql_stage_next_columns(stage, next);
+		in = next;
+	}
+	*out = (struct rql_columns_port){.form = form, .room = in[0].room};
+}

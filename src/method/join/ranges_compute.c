@@ -410,12 +410,8 @@ static rql_status record(struct rql_stage *stage, struct rql_stage_context *base
 
 static void columns(const struct rql_stage *stage, const struct rql_stage_context *base, struct rql_columns_port *out)
 {
-	const struct rql_prepared *p = rql_stage_prepared(stage);
 	const struct context *x = (const struct context *)base;
-	struct rql_columns_port in[RQL_STAGE_INPUTS_MAX];
-	if (!x)
-		rql_stage_next_columns(stage, in);
-	*out = (struct rql_columns_port){.form = p->form, .room = x ? x->in[0].room : in[0].room};
+	rql_pair_columns(stage, rql_stage_prepared(stage)->form, x ? x->in : NULL, out);
 	if (x) {
 		out->values = x->values;
 		out->count = x->count;
