@@ -194,10 +194,7 @@ static rql_status sort_word(const struct recording *r, const struct word *word, 
 		                                    .word_bits = sort.key_bits,
 		                                    .key_bits = key.bits,
 		                                    .shift = left,
-		                                    .flags = (key.real ? RQL_ORDER_REAL : 0) |
-		                                             (key.descending ? RQL_ORDER_DESCENDING : 0) |
-		                                             (key.nulls_first ? RQL_ORDER_NULLS_FIRST : 0) |
-		                                             (k ? RQL_ORDER_MORE : 0)};
+		                                    .flags = rql_materialise_key_flags(&key) | (k ? RQL_ORDER_MORE : 0)};
 		if (key.bits)
 			RQL_TRY(dispatch(r, &words_kernel, by->source.index, args, r->sort->in.room));
 	}

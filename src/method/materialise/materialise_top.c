@@ -52,6 +52,12 @@ bool rql_materialise_top_pays(const struct rql_materialise *m, double rows)
 	       rows >= 4.0 * rql_materialise_top_room(m);
 }
 
+uint32_t rql_materialise_key_flags(const struct rql_materialise_key *key)
+{
+	return (key->real ? RQL_ORDER_REAL : 0) | (key->descending ? RQL_ORDER_DESCENDING : 0) |
+	       (key->nulls_first ? RQL_ORDER_NULLS_FIRST : 0);
+}
+
 uint32_t rql_materialise_top_keys(const struct rql_materialise *m, uint64_t rows)
 {
 	const uint32_t enough = 64 - (uint32_t)__builtin_clzll(rows | 1) + SPREAD_BITS;
@@ -170,8 +176,7 @@ static rql_status record_words(const struct rql_materialise *m, const struct rql
 		args.key_bits = key.bits;
 		left -= key.bits;
 		args.shift = left & 63; /* a key without bits is 0 */
-		args.flags = (key.real ? RQL_ORDER_REAL : 0) | (key.descending ? RQL_ORDER_DESCENDING : 0) |
-		             (key.nulls_first ? RQL_ORDER_NULLS_FIRST : 0) | (more ? RQL_ORDER_MORE : 0);
+		args.flags = rql_materialise_key_flags(&key) | (more ? RQL_ORDER_MORE : 0);
 		set_fields(m, top, order->source.index, &args);
 		RQL_TRY(dispatch(c, top->words->device, &words_kernel, top, &args, top->in.room, err));
 		more = true;

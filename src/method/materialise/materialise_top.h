@@ -19,6 +19,8 @@ struct rql_materialise_top {
 bool rql_materialise_top_pays(const struct rql_materialise *m, double rows);
 /* Rows that the device hands over at most, where it pays. */
 uint32_t rql_materialise_top_room(const struct rql_materialise *m);
+/* Of a key, for the kernels that make words (materialise_kernels.h). */
+uint32_t rql_materialise_key_flags(const struct rql_materialise_key *key);
 /* How many keys its word has, from the first one on: until none fits any more, or it has some bits more than the number of
  * the rows, so that few tie. A key whose values are all one has no bits. */
 uint32_t rql_materialise_top_keys(const struct rql_materialise *m, uint64_t rows);
