@@ -23,7 +23,8 @@ static const char help[] =
 	"  --sf N,...          scale factors of ssb[-flat, -rows] and tpch (default 1)\n"
 	"  --rows N,...        rows of clickbench, groupby, join, pairs and ranges (default 1000000)\n"
 	"  --queries Q,...     only these: q1.1,q3.4\n"
-	"  --units U,...       cpu, compute, or auto: RayQL's choice of unit and device for each query (default: cpu)\n"
+	"  --units U,...       cpu, compute, raster (joins and group-bys are drawn), or auto: RayQL's choice of unit and\n"
+	"                      device for each query (default: cpu)\n"
 	"  --device D          the device of other units than cpu, as rayql_devices() names it (default: RayQL's choice)\n"
 	"  --runs N            warm runs of every query, 1 to 1000 (default 7)\n"
 	"  --threads T         threads of both engines (default: all CPUs)\n"
@@ -65,9 +66,9 @@ static void parse_units(struct rql_args *args, const char *value, struct rql_sui
 	o->unit_count = 0;
 	char *copy = strdup(value), *rest = copy;
 	for (char *item; copy && (item = strsep(&rest, ",")) && !args->failed;) {
-		bool known = !strcmp(item, "cpu") || !strcmp(item, "compute") || !strcmp(item, "auto");
+		bool known = !strcmp(item, "cpu") || !strcmp(item, "compute") || !strcmp(item, "raster") || !strcmp(item, "auto");
 		if (!known || o->unit_count == RQL_SUITE_UNITS)
-			rql_args_error(args, "--units %s: expected cpu, compute, auto, or several with commas", value);
+			rql_args_error(args, "--units %s: expected cpu, compute, raster, auto, or several with commas", value);
 		else
 			snprintf(o->units[o->unit_count++], sizeof o->units[0], "%s", item);
 	}
