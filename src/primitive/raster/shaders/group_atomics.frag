@@ -52,6 +52,10 @@ void add(uint column, uint row, uint group)
 
 void main()
 {
+#if REALS
+	if (gl_HelperInvocation)
+		return; // its exchanges have no effect and return anything, so that its loop need not end
+#endif
 	atomicAdd(RQL_WORDS64(RQL_RASTER_GROUP_AT_COUNTS).at[point.y], 1ul);
 	for (uint c = 0u; c < args.column_count; c++)
 		add(c, point.x, point.y);
