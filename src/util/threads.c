@@ -56,6 +56,9 @@ struct loop {
 };
 
 struct rql_pool {
+	/* Bit i: loop i is open. Who looks for work reads this one line, and the gates of open loops: a thread that wakes up
+	 * has none of them in its cache, and holds the mutex meanwhile. */
+	_Alignas(CACHE_LINE) _Atomic uint32_t open;
 	struct loop loops[LOOPS];
 	_Alignas(CACHE_LINE) pthread_mutex_t mutex; /* only for going to sleep and waking up */
 	pthread_cond_t opened, left;
@@ -116,7 +119,8 @@ static bool take_chunk(struct loop *loop, unsigned worker)
 static struct loop *find_loop(const struct worker *worker, uint64_t most, uint64_t *gate)
 {
 	struct loop *found = NULL;
-	for (unsigned i = 0; i < LOOPS; i++) {
+	for (uint32_t open = atomic_load(&worker->pool->open); open; open &= open - 1) {
+		const unsigned i = (unsigned)__builtin_ctz(open);
 		struct loop *loop = &worker->pool->loops[i];
 		const uint64_t g = atomic_load(&loop->gate);
 		if (!(g & OPEN) || (g & JOINED_MASK) >= most || EPOCH_OF(g) == worker->served[i])
@@ -150,8 +154,8 @@ static bool wait_for_work(const struct worker *worker)
 	} while (pool->spin_ns && !atomic_load_explicit(&pool->stopping, memory_order_relaxed) && rql_now_ns() < until);
 
 	pthread_mutex_lock(&pool->mutex);
-	/* Announced before gates are read again; a caller opens its gate before it reads `sleeping`. One of the two
-	 * sees the other (both are sequentially consistent), so no wake-up is lost. */
+	/* Announced before `open` is read again; a caller sets its bit before it reads `sleeping`. One of the two sees
+	 * the other (both are sequentially consistent), so no wake-up is lost. */
 	atomic_fetch_add(&pool->sleeping, 1);
 	bool work;
 	while (!(work = find_loop(worker, UINT64_MAX, &gate)) && !atomic_load(&pool->stopping))
@@ -252,17 +256,20 @@ void rql_pool_run(struct rql_pool *pool, uint64_t count, rql_chunk_fn *fn, void 
 			fn(state, i, 0);
 		return;
 	}
+	const uint32_t bit = UINT32_C(1) << (loop - pool->loops);
 	loop->count = count;
 	loop->fn = fn;
 	loop->state = state;
 	atomic_store_explicit(&loop->next, 0, memory_order_relaxed);
 	uint64_t closed = atomic_load(&loop->gate); /* joined is 0 and only we open it */
 	atomic_store(&loop->gate, (EPOCH_OF(closed) + 1) * EPOCH_ONE | OPEN);
+	atomic_fetch_or(&pool->open, bit);
 	wake_workers(pool, count);
 	inside = pool;
 	while (take_chunk(loop, 0)) {
 	}
 	inside = outer;
+	atomic_fetch_and(&pool->open, ~bit);
 	atomic_fetch_and(&loop->gate, ~OPEN);
 	wait_for_workers(pool, loop);
 	atomic_store(&loop->busy, false);
