@@ -211,5 +211,5 @@ int main(void)
 		cmocka_unit_test(prepared),
 		cmocka_unit_test(random_statements),
 	};
-	return cmocka_run_group_tests(tests, NULL, remove_scratch);
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -371,5 +371,5 @@ int main(int argc, char **argv)
 		cmocka_unit_test(the_lock_outlives_the_side_file),
 		cmocka_unit_test(side_files_say_what_is_wrong),
 	};
-	return cmocka_run_group_tests(tests, NULL, remove_scratch);
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }

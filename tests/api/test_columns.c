@@ -508,5 +508,5 @@ int main(void)
 		cmocka_unit_test(an_interrupted_build),
 	};
 #endif
-	return cmocka_run_group_tests(tests, NULL, remove_scratch);
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }

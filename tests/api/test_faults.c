@@ -367,5 +367,5 @@ int main(void)
 		cmocka_unit_test(faults_of_compute),    cmocka_unit_test(faults_of_rt),
 		cmocka_unit_test(faults_of_the_paper),  cmocka_unit_test(faults_of_scans),
 	};
-	return cmocka_run_group_tests(tests, NULL, remove_scratch);
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -513,5 +513,5 @@ int main(int argc, char **argv)
 	};
 	if (argc == 2)
 		cmocka_set_test_filter(argv[1]);
-	return cmocka_run_group_tests(tests, NULL, remove_scratch);
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -218,5 +218,5 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(on_cpu), cmocka_unit_test(on_compute), cmocka_unit_test(found_more),
 	                                  cmocka_unit_test(faults)};
-	return cmocka_run_group_tests(tests, NULL, remove_scratch);
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }

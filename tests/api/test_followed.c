@@ -456,5 +456,5 @@ int main(int argc, char **argv)
 		cmocka_unit_test(functions),  cmocka_unit_test(parameters),    cmocka_unit_test(planned),
 		cmocka_unit_test(without_a_key), cmocka_unit_test(with_a_key),
 	};
-	return cmocka_run_group_tests(tests, NULL, remove_scratch);
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -429,5 +429,5 @@ int main(void)
 		cmocka_unit_test(sub_plans), cmocka_unit_test(reduced_sides),   cmocka_unit_test(payloads_that_repeat),
 	};
 	setenv("RAYQL_VULKAN", "off", 1);
-	return cmocka_run_group_tests(tests, NULL, remove_scratch);
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -182,5 +182,5 @@ int main(int argc, char **argv)
 		cmocka_unit_test(locked),    cmocka_unit_test(bad_options), cmocka_unit_test(options_arrive),
 		cmocka_unit_test(forked),
 	};
-	return cmocka_run_group_tests(tests, NULL, remove_scratch);
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }

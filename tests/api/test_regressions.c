@@ -176,5 +176,5 @@ int main(void)
 		cmocka_unit_test(a_parameter_keeps_its_type),
 		cmocka_unit_test(a_build_interrupted_while_it_packs),
 	};
-	return cmocka_run_group_tests(tests, NULL, remove_scratch);
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -311,5 +311,5 @@ int main(void)
 		cmocka_unit_test(empty),      cmocka_unit_test(memory),         cmocka_unit_test(errors),
 		cmocka_unit_test(random_queries),
 	};
-	return cmocka_run_group_tests(tests, NULL, remove_scratch);
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -164,5 +164,5 @@ static void test_by_compute(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_on_the_cpu), cmocka_unit_test(test_by_compute)};
-	return cmocka_run_group_tests(tests, NULL, remove_scratch);
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -314,5 +314,5 @@ int main(void)
 		cmocka_unit_test(random_statements),
 		cmocka_unit_test(writers_and_readers),
 	};
-	return cmocka_run_group_tests(tests, NULL, remove_scratch);
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }

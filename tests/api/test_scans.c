@@ -502,5 +502,5 @@ int main(void)
 		cmocka_unit_test(by_itself), cmocka_unit_test(beside_cubes), cmocka_unit_test(dates),
 		cmocka_unit_test(determined), cmocka_unit_test(real_keys), cmocka_unit_test(wide_sums), cmocka_unit_test(functions_of_many_strings),
 	};
-	return cmocka_run_group_tests(tests, NULL, remove_scratch);
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -257,5 +257,5 @@ int main(void)
 		cmocka_unit_test(rebuilds_hold_the_defaults),
 		cmocka_unit_test(prepared_statements_follow_settings),
 	};
-	return cmocka_run_group_tests_name("settings", tests, NULL, remove_scratch);
+	return cmocka_run_group_tests_name("settings", tests, NULL, NULL);
 }

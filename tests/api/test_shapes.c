@@ -320,5 +320,5 @@ int main(void)
 		cmocka_unit_test(long_views), cmocka_unit_test(infinite_dates),
 		cmocka_unit_test(parameters_without_values),
 	};
-	return cmocka_run_group_tests(tests, NULL, remove_scratch);
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }

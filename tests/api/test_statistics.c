@@ -131,5 +131,5 @@ static void written(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(whole), cmocka_unit_test(edges), cmocka_unit_test(written)};
-	return cmocka_run_group_tests(tests, NULL, remove_scratch);
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -215,5 +215,5 @@ int main(void)
 		cmocka_unit_test(a_locked_configuration),      cmocka_unit_test(without_the_opened_database),
 		cmocka_unit_test(little_memory),               cmocka_unit_test(an_invalidated_database),
 	};
-	return cmocka_run_group_tests(tests, NULL, remove_scratch);
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -229,5 +229,5 @@ int main(void)
 		cmocka_unit_test(failing_fields),
 		cmocka_unit_test(random_statements),
 	};
-	return cmocka_run_group_tests(tests, NULL, remove_scratch);
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }

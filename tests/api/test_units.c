@@ -456,5 +456,5 @@ int main(void)
 		cmocka_unit_test(device_memory_limit),
 		cmocka_unit_test(interrupts),
 	};
-	return cmocka_run_group_tests(tests, NULL, remove_scratch);
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }

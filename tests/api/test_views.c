@@ -278,5 +278,5 @@ int main(void)
 		cmocka_unit_test(a_name_is_prepared_anew),
 		cmocka_unit_test(views_in_schemas),
 	};
-	return cmocka_run_group_tests(tests, NULL, remove_scratch);
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }
