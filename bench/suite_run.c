@@ -91,9 +91,9 @@ static rql_status use_unit(struct bench *b)
 	b->run->read_gbps = b->machine->read_gbps;
 	if (gpu)
 		RQL_TRY(open_gpu(b, !chooses));
-	if (!strcmp(b->run->unit, "raster") && rql_device_lacks(b->gpu.device, RQL_UNIT_RASTER))
-		return rql_error_set(b->err, RQL_ERROR_STATEMENT, "--units raster: %s: %s", b->gpu.device->id,
-		                     rql_device_lacks(b->gpu.device, RQL_UNIT_RASTER));
+	const char *lacks = strcmp(b->run->unit, "raster") ? NULL : rql_device_lacks(b->gpu.device, RQL_UNIT_RASTER);
+	if (lacks)
+		return rql_error_set(b->err, RQL_ERROR_STATEMENT, "--units raster: %s: %s", b->gpu.device->id, lacks);
 	if (gpu && b->gpu.device) {
 		b->run->read_gbps = b->gpu.floors.read_gbps;
 		b->run->launch_us = b->gpu.floors.launch_us;

@@ -31,9 +31,8 @@ struct join_arrays {
 
 struct join_check {
 	uint64_t build, probe, distinct;
-	uint32_t bits; /* of the partitions; UINT32_MAX: chosen */
+	uint32_t bits; /* of the partitions; UINT32_MAX: chosen; of no use to what is drawn */
 	bool skewed;   /* half of the rows have one number */
-	bool drawn;
 };
 
 static void draw_sides(struct rql_selftest *t, const struct join_check *k, struct join_arrays *a)
@@ -82,7 +81,7 @@ static rql_status run_join(struct rql_selftest *t, struct rql_join *join, struct
 	return rql_selftest_execute(t, err);
 }
 
-static rql_status draw_join(struct rql_selftest *t, const struct rql_join *join, struct rql_error *err)
+static rql_status draw_join(struct rql_selftest *t, struct rql_join *join, struct rql_error *err)
 {
 	struct rql_image_spec specs[RQL_RASTER_JOIN_IMAGES];
 	struct rql_raster_relation drawing;
@@ -103,8 +102,10 @@ static rql_status draw_join(struct rql_selftest *t, const struct rql_join *join,
 	return status;
 }
 
-static rql_status gpu_join(struct rql_selftest *t, const struct join_check *k, struct join_arrays *a, uint64_t capacity,
-                           uint64_t *rows, struct rql_error *err)
+typedef rql_status run_join_fn(struct rql_selftest *t, struct rql_join *join, struct rql_error *err);
+
+static rql_status gpu_join(struct rql_selftest *t, const struct join_check *k, run_join_fn *way, struct join_arrays *a,
+                           uint64_t capacity, uint64_t *rows, struct rql_error *err)
 {
 	struct rql_join join = {.kind = RQL_JOIN_LEFT, .key_bits = 32, .capacity = capacity};
 	struct rql_join_side *sides[] = {&join.build, &join.probe};
@@ -119,7 +120,7 @@ static rql_status gpu_join(struct rql_selftest *t, const struct join_check *k, s
 		RQL_TRY(rql_selftest_buffer(t, capacity * 4, NULL, "pairs of a join", &sides[side]->columns[0].out.buffer, err));
 	}
 	RQL_TRY(rql_selftest_buffer(t, 8, NULL, "number of a join's rows", &join.rows.buffer, err));
-	RQL_TRY(k->drawn ? draw_join(t, &join, err) : run_join(t, &join, err));
+	RQL_TRY(way(t, &join, err));
 	RQL_TRY(rql_buffer_download(join.rows.buffer, 0, rows, 8, err));
 	for (int side = 0; side < 2; side++)
 		RQL_TRY(rql_buffer_download(sides[side]->columns[0].out.buffer, 0, a->pairs[side], capacity * 4, err));
@@ -127,7 +128,7 @@ static rql_status gpu_join(struct rql_selftest *t, const struct join_check *k, s
 	return RQL_OK;
 }
 
-static rql_status check_join(struct rql_selftest *t, const struct join_check *k, struct rql_error *err)
+static rql_status check_join(struct rql_selftest *t, const struct join_check *k, run_join_fn *way, struct rql_error *err)
 {
 	struct join_arrays a;
 	uint64_t wanted_sum, rows, sum = 0;
@@ -141,7 +142,7 @@ static rql_status check_join(struct rql_selftest *t, const struct join_check *k,
 	uint64_t wanted = wanted_rows(k, &a, &wanted_sum);
 	RQL_TRY(rql_selftest_alloc(t, wanted, 4, &a.pairs[0], err));
 	RQL_TRY(rql_selftest_alloc(t, wanted, 4, &a.pairs[1], err));
-	RQL_TRY(gpu_join(t, k, &a, wanted, &rows, err));
+	RQL_TRY(gpu_join(t, k, way, &a, wanted, &rows, err));
 	if (rows != wanted)
 		return rql_selftest_wrong(err, "a join of %llu and %llu rows has %llu rows instead of %llu",
 		                          (unsigned long long)k->build, (unsigned long long)k->probe, (unsigned long long)rows,
@@ -158,31 +159,29 @@ static rql_status check_join(struct rql_selftest *t, const struct join_check *k,
 static rql_status test_join(struct rql_selftest *t, struct rql_error *err)
 {
 	static const struct join_check checks[] = {
-		{0, 1000, 5, UINT32_MAX, .skewed = false},      {700, 20011, 500, UINT32_MAX, .skewed = true},
-		{20011, 70001, 9000, UINT32_MAX, .skewed = false}, {20011, 50021, 20011, 12, .skewed = true},
-		{3001, 9001, 30, 7, .skewed = false},
+		{0, 1000, 5, UINT32_MAX, false},      {700, 20011, 500, UINT32_MAX, true}, {20011, 70001, 9000, UINT32_MAX, false},
+		{20011, 50021, 20011, 12, true}, {3001, 9001, 30, 7, false},
 	};
 	for (uint32_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)
-		RQL_TRY(check_join(t, &checks[i], err));
-	struct join_check large = {3000000, 7000000, 2000000, UINT32_MAX, .skewed = true};
-	return t->thorough ? check_join(t, &large, err) : RQL_OK;
+		RQL_TRY(check_join(t, &checks[i], run_join, err));
+	struct join_check large = {3000000, 7000000, 2000000, UINT32_MAX, true};
+	return t->thorough ? check_join(t, &large, run_join, err) : RQL_OK;
 }
 
 static rql_status test_drawn_join(struct rql_selftest *t, struct rql_error *err)
 {
 	static const struct join_check checks[] = {
-		{0, 1000, 5, .drawn = true}, {700, 5003, 500, .skewed = true, .drawn = true}, {3001, 9001, 30, .drawn = true}};
+		{0, 1000, 5, 0, false}, {700, 5003, 500, 0, true}, {3001, 9001, 30, 0, false}};
 	for (uint32_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)
-		RQL_TRY(check_join(t, &checks[i], err));
-	struct join_check large = {300000, 700000, 200000, .skewed = true, .drawn = true};
-	return t->thorough ? check_join(t, &large, err) : RQL_OK;
+		RQL_TRY(check_join(t, &checks[i], draw_join, err));
+	struct join_check large = {300000, 700000, 200000, 0, true};
+	return t->thorough ? check_join(t, &large, draw_join, err) : RQL_OK;
 }
 
 /* ---- group-by ---- */
 
 struct group_check {
 	uint64_t rows, groups, guess;
-	bool drawn;
 };
 
 struct group_arrays {
@@ -233,7 +232,7 @@ static rql_status run_groups(struct rql_selftest *t, struct rql_group_by *g, str
 	return rql_selftest_execute(t, err);
 }
 
-static rql_status draw_group_by(struct rql_selftest *t, const struct rql_group_by *g, struct rql_error *err)
+static rql_status draw_group_by(struct rql_selftest *t, struct rql_group_by *g, struct rql_error *err)
 {
 	struct rql_image_spec specs[RQL_RASTER_GROUP_IMAGES];
 	struct rql_raster_groups drawing;
@@ -268,8 +267,10 @@ static rql_status add_reals(struct rql_selftest *t, const struct group_check *k,
 	return rql_selftest_buffer(t, k->groups * 8, NULL, "groups' sums of reals", &column->sum.buffer, err);
 }
 
-static rql_status gpu_groups(struct rql_selftest *t, const struct group_check *k, struct group_arrays *a,
-                             uint64_t result[2], struct rql_error *err)
+typedef rql_status run_groups_fn(struct rql_selftest *t, struct rql_group_by *g, struct rql_error *err);
+
+static rql_status gpu_groups(struct rql_selftest *t, const struct group_check *k, run_groups_fn *way,
+                             struct group_arrays *a, uint64_t result[2], struct rql_error *err)
 {
 	struct rql_group_by g = {.key_bits = 64, .count = k->rows, .guess = k->guess, .column_count = 1, .capacity = k->groups};
 	struct rql_group_by_column *column = &g.columns[0];
@@ -284,7 +285,7 @@ static rql_status gpu_groups(struct rql_selftest *t, const struct group_check *k
 		RQL_TRY(rql_selftest_buffer(t, k->groups * 8, NULL, "groups' words", &spans[i]->buffer, err));
 	RQL_TRY(rql_selftest_buffer(t, 16, NULL, "result of a group-by", &g.result.buffer, err));
 	RQL_TRY(add_reals(t, k, a, &g, err));
-	RQL_TRY(k->drawn ? draw_group_by(t, &g, err) : run_groups(t, &g, err));
+	RQL_TRY(way(t, &g, err));
 	RQL_TRY(rql_buffer_download(g.result.buffer, 0, result, 16, err));
 	RQL_TRY(rql_buffer_download(g.keys_out.buffer, 0, a->keys_out, k->groups * 8, err));
 	RQL_TRY(rql_buffer_download(g.counts.buffer, 0, a->counts_out, k->groups * 8, err));
@@ -325,10 +326,11 @@ static rql_status compare_groups(const struct group_check *k, bool reals, struct
 	return RQL_OK;
 }
 
-static rql_status check_groups(struct rql_selftest *t, const struct group_check *k, struct rql_error *err)
+static rql_status check_groups(struct rql_selftest *t, const struct group_check *k, run_groups_fn *way,
+                               struct rql_error *err)
 {
 	struct group_arrays a;
-	uint64_t result[2] = {0};
+	uint64_t result[2];
 	RQL_TRY(rql_selftest_alloc(t, k->rows, 8, &a.keys, err));
 	RQL_TRY(rql_selftest_alloc(t, k->rows, 8, &a.reals, err));
 	RQL_TRY(rql_selftest_alloc(t, k->rows, 4, &a.values, err));
@@ -339,7 +341,7 @@ static rql_status check_groups(struct rql_selftest *t, const struct group_check 
 	RQL_TRY(rql_selftest_alloc(t, k->groups, 8, &a.least, err));
 	RQL_TRY(rql_selftest_alloc(t, k->groups, 8, &a.greatest, err));
 	draw_groups(t, k, &a);
-	RQL_TRY(gpu_groups(t, k, &a, result, err));
+	RQL_TRY(gpu_groups(t, k, way, &a, result, err));
 	return compare_groups(k, t->device->limits.float64, &a, result, err);
 }
 
@@ -347,27 +349,21 @@ static rql_status check_groups(struct rql_selftest *t, const struct group_check 
 static rql_status test_groups(struct rql_selftest *t, struct rql_error *err)
 {
 	static const struct group_check checks[] = {
-		{0, 1, 1, .drawn = false},
-		{5000, 3, 3, .drawn = false},
-		{100003, 900, 900, .drawn = false},
-		{200003, 60000, 60000, .drawn = false},
-		{300007, 100000, 3000000, .drawn = false},
-		{50021, 3000, 500, .drawn = false},
+		{0, 1, 1}, {5000, 3, 3}, {100003, 900, 900}, {200003, 60000, 60000}, {300007, 100000, 3000000}, {50021, 3000, 500},
 	};
 	for (uint32_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)
-		RQL_TRY(check_groups(t, &checks[i], err));
-	struct group_check large = {20000003, 9000000, 9000000, .drawn = false};
-	return t->thorough ? check_groups(t, &large, err) : RQL_OK;
+		RQL_TRY(check_groups(t, &checks[i], run_groups, err));
+	struct group_check large = {20000003, 9000000, 9000000};
+	return t->thorough ? check_groups(t, &large, run_groups, err) : RQL_OK;
 }
 
 static rql_status test_drawn_groups(struct rql_selftest *t, struct rql_error *err)
 {
-	static const struct group_check checks[] = {
-		{0, 1, 1, .drawn = true}, {5000, 3, 3, .drawn = true}, {20011, 900, 900, .drawn = true}};
+	static const struct group_check checks[] = {{0, 1, 1}, {5000, 3, 3}, {20011, 900, 900}};
 	for (uint32_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)
-		RQL_TRY(check_groups(t, &checks[i], err));
-	struct group_check large = {1000003, 300000, 300000, .drawn = true};
-	return t->thorough ? check_groups(t, &large, err) : RQL_OK;
+		RQL_TRY(check_groups(t, &checks[i], draw_group_by, err));
+	struct group_check large = {1000003, 300000, 300000};
+	return t->thorough ? check_groups(t, &large, draw_group_by, err) : RQL_OK;
 }
 
 const struct rql_selftest_case rql_selftest_relation[] = {
