@@ -16,6 +16,8 @@
 #include <unistd.h>
 #include <rayql/rayql.h>
 
+#include "../scratch.h"
+
 struct session {
 	rayql_database *db;
 	rayql_connection *con;
@@ -131,35 +133,6 @@ static inline void fails_at(rayql_connection *con, const char *sql, rayql_status
 		            text);
 	rayql_error_free(err);
 	_assert_true(ok, sql, file, line);
-}
-
-/* A scratch folder of this process, which goes when the process ends; paths in it. */
-static char scratch_folder[64];
-static pid_t scratch_owner;
-
-static inline void remove_scratch(void)
-{
-	char command[128];
-	snprintf(command, sizeof command, "rm -rf '%s'", scratch_folder);
-	if (getpid() == scratch_owner && system(command) != 0) /* a child that was forked leaves it */
-		print_error("%s was not removed\n", scratch_folder);
-}
-
-static inline const char *scratch(void)
-{
-	if (!scratch_folder[0]) {
-		snprintf(scratch_folder, sizeof scratch_folder, "/tmp/rayql-api-XXXXXX");
-		scratch_owner = getpid();
-		if (!mkdtemp(scratch_folder) || atexit(remove_scratch))
-			abort();
-	}
-	return scratch_folder;
-}
-
-static inline char *scratch_path(char *out, const char *name)
-{
-	snprintf(out, 256, "%s/%s", scratch(), name);
-	return out;
 }
 
 /* A table of n rows whose sums are easy: g = 'g0'..'g4', a = i % 7, v = i. */

@@ -11,12 +11,12 @@
 
 #include <cmocka.h>
 
+#include "../scratch.h"
 #include "device/device_internal.h"
 #include "device/fault/fault.h"
 
 #define WORDS 300000u /* a megabyte and a bit: several pieces of a software device's staging */
 
-static char folder[] = "/tmp/rayql-test-fault-XXXXXX";
 static struct rql_devices *devices;
 static struct rql_device *device;
 
@@ -239,15 +239,7 @@ static int make_folder(void **state)
 	setenv("RAYQL_VULKAN_VALIDATION", "1", 0);
 	unsetenv("RAYQL_FAULT");
 	unsetenv("RAYQL_VULKAN_MEMORY");
-	return mkdtemp(folder) ? setenv("XDG_CACHE_HOME", folder, 1) : -1;
-}
-
-static int drop_folder(void **state)
-{
-	(void)state;
-	char command[128];
-	snprintf(command, sizeof(command), "rm -rf '%s'", folder);
-	return system(command);
+	return setenv("XDG_CACHE_HOME", scratch(), 1);
 }
 
 int main(void)
@@ -257,5 +249,5 @@ int main(void)
 		TEST(test_allocation),     TEST(test_submission),  TEST(test_wait), TEST(test_lost),
 		TEST(test_lost_in_flight), TEST(test_environment), TEST(test_cpu),
 	};
-	return cmocka_run_group_tests(tests, make_folder, drop_folder);
+	return cmocka_run_group_tests(tests, make_folder, NULL);
 }

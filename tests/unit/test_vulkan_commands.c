@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "../scratch.h"
 #include "device/compile.h"
 #include "device/vulkan/vulkan_internal.h"
 #include "shaders/tests/vulkan_affine.comp.h"
@@ -49,7 +50,6 @@ static const struct rql_kernel subgroups_kernel = {
 	.args_bytes = sizeof(struct test_args),
 };
 
-static char folder[] = "/tmp/rayql-test-vulkan-commands-XXXXXX";
 static struct rql_devices *devices;
 static struct rql_device *device;
 
@@ -924,7 +924,7 @@ static void test_threads(void **state)
 static bool cache_file(char *out, size_t size)
 {
 	char path[256];
-	snprintf(path, sizeof(path), "%s/rayql", folder);
+	snprintf(path, sizeof(path), "%s/rayql", scratch());
 	DIR *entries = opendir(path);
 	bool found = false;
 	for (struct dirent *entry = entries ? readdir(entries) : NULL; entry; entry = readdir(entries)) {
@@ -1024,7 +1024,7 @@ static void test_cache(void **state)
 	/* A folder that cannot be written is no error. */
 	assert_int_equal(setenv("XDG_CACHE_HOME", "/proc/self/no-such-folder", 1), 0);
 	live_once();
-	assert_int_equal(setenv("XDG_CACHE_HOME", folder, 1), 0);
+	assert_int_equal(setenv("XDG_CACHE_HOME", scratch(), 1), 0);
 	assert_true(open_device());
 }
 
@@ -1034,15 +1034,6 @@ static void test_validation(void **state)
 	(void)state;
 	close_device();
 	assert_int_equal(rql_vulkan_validation_errors(), 0);
-}
-
-/* With what the cache, the profile and the validation layer have put there. */
-static void remove_folder(void)
-{
-	char command[512];
-	snprintf(command, sizeof command, "rm -rf '%s'", folder);
-	if (system(command) != 0)
-		fprintf(stderr, "%s was not removed\n", folder);
 }
 
 int main(void)
@@ -1058,11 +1049,8 @@ int main(void)
 		cmocka_unit_test(test_generated_at_once),
 		cmocka_unit_test(test_validation),
 	};
-	if (!mkdtemp(folder) || setenv("XDG_CACHE_HOME", folder, 1) != 0 || setenv("RAYQL_VULKAN_VALIDATION", "1", 0) != 0)
+	if (setenv("XDG_CACHE_HOME", scratch(), 1) != 0 || setenv("RAYQL_VULKAN_VALIDATION", "1", 0) != 0)
 		return 1;
-	int failed = vulkan_skip_without(RQL_UNIT_COMPUTE);
-	if (failed == 0)
-		failed = cmocka_run_group_tests(tests, set_up, tear_down);
-	remove_folder();
-	return failed;
+	const int skipped = vulkan_skip_without(RQL_UNIT_COMPUTE);
+	return skipped ? skipped : cmocka_run_group_tests(tests, set_up, tear_down);
 }

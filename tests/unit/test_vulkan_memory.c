@@ -12,9 +12,9 @@
 
 #include <cmocka.h>
 
+#include "../scratch.h"
 #include "device/device_internal.h"
 
-static char folder[] = "/tmp/rayql-test-vulkan-memory-XXXXXX";
 static struct rql_devices *devices;
 static struct rql_device *device;
 
@@ -187,7 +187,7 @@ static void test_broken_driver(void **state)
 	rql_devices_close(devices); /* the process's instance is shared: with another list open there would be a driver */
 	devices = NULL;
 	char path[256];
-	snprintf(path, sizeof(path), "%s/nonsense.json", folder);
+	snprintf(path, sizeof(path), "%s/nonsense.json", scratch());
 	FILE *file = fopen(path, "w");
 	assert_non_null(file);
 	fputs("{\"file_format_version\": \"1.0.0\", \"ICD\": {\"library_path\": \"/no/such/driver.so\", "
@@ -219,7 +219,7 @@ static void test_profile(void **state)
 	OK(rql_profile_save(device, &err));
 	assert_false(rql_profile_load(device));
 	char path[256];
-	snprintf(path, sizeof(path), "%s/rayql/profile-%s.json", folder, device->uuid ? device->uuid : "vulkan-0");
+	snprintf(path, sizeof(path), "%s/rayql/profile-%s.json", scratch(), device->uuid ? device->uuid : "vulkan-0");
 	assert_int_equal(unlink(path), 0);
 }
 
@@ -500,15 +500,7 @@ static int make_folder(void **state)
 	setenv("RAYQL_VULKAN_VALIDATION", "1", 0);
 	unsetenv("RAYQL_FAULT");
 	unsetenv("RAYQL_VULKAN_MEMORY");
-	return mkdtemp(folder) ? setenv("XDG_CACHE_HOME", folder, 1) : -1;
-}
-
-static int drop_folder(void **state)
-{
-	(void)state;
-	char command[128];
-	snprintf(command, sizeof(command), "rm -rf '%s'", folder);
-	return system(command);
+	return setenv("XDG_CACHE_HOME", scratch(), 1);
 }
 
 int main(void)
@@ -532,5 +524,5 @@ int main(void)
 		TEST(test_recording_misuse),
 		TEST(test_threads),
 	};
-	return cmocka_run_group_tests(tests, make_folder, drop_folder);
+	return cmocka_run_group_tests(tests, make_folder, NULL);
 }
