@@ -5,10 +5,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "args.h"
-#include "bench.h"
-#include "ssb_data.h"
-#include "ssb_queries.h"
+#include "bench/common/args.h"
+#include "bench/bench.h"
+#include "bench/ssb/ssb_data.h"
+#include "bench/ssb/ssb_queries.h"
 #include "util/budget.h"
 
 static const char help[] =

@@ -3,7 +3,7 @@
 #ifndef RQL_BENCH_EXECUTOR_H
 #define RQL_BENCH_EXECUTOR_H
 
-#include "executor_kernels.h"
+#include "bench/alone/executor_kernels.h"
 #include "expr/expr.h"
 
 #define RQL_EXECUTOR_COLUMNS 4u

@@ -1,5 +1,5 @@
 /* A program as an interpreter's words, as specialization constants, as SPIR-V. */
-#include "executor.h"
+#include "bench/alone/executor.h"
 
 #include <stdlib.h>
 #include <string.h>

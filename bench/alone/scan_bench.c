@@ -15,7 +15,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "scan_bench.h"
+#include "bench/alone/scan_bench.h"
 
 /* ---- measuring ---- */
 

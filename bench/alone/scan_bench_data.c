@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "scan_bench.h"
+#include "bench/alone/scan_bench.h"
 
 #define DATE_KEY(y, m, d) ((y)*10000 + (m)*100 + (d))
 

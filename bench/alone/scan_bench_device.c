@@ -6,7 +6,7 @@
 
 #include "device/work.h"
 #include "expr/building/build.h"
-#include "scan_bench.h"
+#include "bench/alone/scan_bench.h"
 
 extern const struct rql_method rql_method_scan_compute;
 
@@ -51,17 +51,18 @@ static void measure_device(const char *name, const struct rql_request *request, 
 	bench_check(rql_scan_run(scan, cpu, NULL, arena, NULL, &want, NULL, &err), &err);
 	uint64_t start = rql_now_ns();
 	bench_check(method->prepare(request, gpu, &prepared, &err), &err);
-	bench_check(method->run(prepared, gpu, 0, arena, NULL, &have, &err), &err);
+	bench_check(method->run(prepared, gpu, &(struct rql_run){.arena = arena}, &have, &err), &err);
 	out->first_ms = (double)(rql_now_ns() - start) / 1e6;
 	/* A device that has idled while the kernel was compiled runs at a low clock for a while. */
 	for (start = rql_now_ns(); rql_now_ns() - start < WARM_NS;) {
 		struct rql_arena *scratch = bench_need(rql_arena_new());
-		bench_check(method->run(prepared, gpu, 0, scratch, NULL, &have, &err), &err);
+		bench_check(method->run(prepared, gpu, &(struct rql_run){.arena = scratch}, &have, &err), &err);
 		rql_arena_free(scratch);
 	}
 	for (unsigned i = 0; i < 2 * runs; i++) {
+		const struct rql_run run = {.flags = i % 2 ? RQL_RUN_TIMED : 0, .arena = arena};
 		start = rql_now_ns();
-		bench_check(method->run(prepared, gpu, i % 2 ? RQL_RUN_TIMED : 0, arena, NULL, &have, &err), &err);
+		bench_check(method->run(prepared, gpu, &run, &have, &err), &err);
 		walls[i / 2] = i % 2 ? walls[i / 2] : (double)(rql_now_ns() - start) / 1e3;
 		times[i / 2] = have.device_ns / 1e3;
 		check_same(name, &want, &have, request->agg_count, request->group_count);

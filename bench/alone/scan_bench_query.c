@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "expr/building/build.h"
-#include "scan_bench.h"
+#include "bench/alone/scan_bench.h"
 
 #define YEARS(a, b)                                                                                                    \
 	{                                                                                                                  \

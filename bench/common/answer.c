@@ -1,5 +1,5 @@
 /* Answers fetched as texts, compared row by row, and where they differ judged by whether both may take those places. */
-#include "answer.h"
+#include "bench/common/answer.h"
 
 #include <math.h>
 #include <stdio.h>

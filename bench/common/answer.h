@@ -3,8 +3,8 @@
 #ifndef RQL_BENCH_ANSWER_H
 #define RQL_BENCH_ANSWER_H
 
-#include "client.h"
-#include "suite.h"
+#include "bench/common/client.h"
+#include "bench/suite/suite.h"
 
 struct rql_answer {
 	uint32_t columns;

@@ -1,5 +1,5 @@
 /* Reading the options of a subcommand, and saying what is wrong with them. */
-#include "args.h"
+#include "bench/common/args.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* Statements run over the public API: timed, their rows visited, or written as JSON. */
-#include "client.h"
+#include "bench/common/client.h"
 
 #include <stdarg.h>
 #include <stdio.h>

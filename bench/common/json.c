@@ -1,12 +1,12 @@
 /* Members of JSON objects, and a text written to a file. */
-#include "json.h"
+#include "bench/common/json.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "client.h"
+#include "bench/common/client.h"
 
 void rql_json_key(struct rql_strbuf *out, const char *name)
 {

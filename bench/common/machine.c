@@ -1,5 +1,5 @@
 /* The name of the CPU, the memory, and the bandwidth with which all threads read it. */
-#include "machine.h"
+#include "bench/common/machine.h"
 
 #include <stdatomic.h>
 #include <stdio.h>

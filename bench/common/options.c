@@ -1,5 +1,5 @@
 /* Lists of scales and of roll-ups, and the folder where databases are kept. */
-#include "options.h"
+#include "bench/common/options.h"
 
 #include <stdio.h>
 #include <stdlib.h>

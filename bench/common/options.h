@@ -2,8 +2,8 @@
 #ifndef RQL_BENCH_OPTIONS_H
 #define RQL_BENCH_OPTIONS_H
 
-#include "args.h"
-#include "ssb_run.h"
+#include "bench/common/args.h"
+#include "bench/ssb/ssb_run.h"
 
 /* "1,10": at most RQL_BENCH_SCALES. */
 void rql_option_scales(struct rql_args *args, const char *value, double *scales, uint32_t *count);

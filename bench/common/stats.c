@@ -1,5 +1,5 @@
 /* Medians, minima and geometric means. */
-#include "stats.h"
+#include "bench/common/stats.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* rayql bench ssb-flat at one scale: views built, rivals and DuckDB asked, queries timed and checked on each unit. */
-#include "flat.h"
+#include "bench/flat/flat.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "rival_kernels.h"
-#include "ssb_data.h"
-#include "stats.h"
+#include "bench/flat/rival_kernels.h"
+#include "bench/ssb/ssb_data.h"
+#include "bench/common/stats.h"
 #include "util/threads.h"
 
 /* From this scale on the table has only the columns that the queries name: 38 would not be made and stored in time. */

@@ -5,10 +5,10 @@
 
 #include <stdio.h>
 
-#include "client.h"
-#include "machine.h"
-#include "rival.h"
-#include "ssb_run.h"
+#include "bench/common/client.h"
+#include "bench/common/machine.h"
+#include "bench/flat/rival.h"
+#include "bench/ssb/ssb_run.h"
 
 #define RQL_FLAT_UNITS 8u
 

@@ -1,11 +1,11 @@
 /* What a device does without any work and with nothing but reading: the floors that figures are compared with. */
-#include "flat.h"
+#include "bench/flat/flat.h"
 
 #include <string.h>
 
-#include "rival_kernels.h"
+#include "bench/flat/rival_kernels.h"
 #include "shaders/bench/floor.comp.h"
-#include "stats.h"
+#include "bench/common/stats.h"
 
 #define GROUP_SIZE 256u
 #define GROUPS 2048u

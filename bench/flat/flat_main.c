@@ -3,12 +3,12 @@
 #include <string.h>
 #include <strings.h>
 
-#include "args.h"
-#include "flat.h"
-#include "options.h"
-#include "report.h"
-#include "rtcudb.h"
-#include "stats.h"
+#include "bench/common/args.h"
+#include "bench/flat/flat.h"
+#include "bench/common/options.h"
+#include "bench/ssb/report.h"
+#include "bench/flat/rtcudb.h"
+#include "bench/common/stats.h"
 
 static const char help[] =
 	"Usage: rayql bench ssb-flat --device DEVICE [options]\n"

@@ -2,12 +2,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "flat.h"
-#include "json.h"
-#include "predict.h"
-#include "report.h"
-#include "rtcudb.h"
-#include "stats.h"
+#include "bench/flat/flat.h"
+#include "bench/common/json.h"
+#include "bench/flat/predict.h"
+#include "bench/ssb/report.h"
+#include "bench/flat/rtcudb.h"
+#include "bench/common/stats.h"
 
 /* ---- the table ---- */
 

@@ -1,10 +1,10 @@
 /* Cards as their vendor describes them, and a query's time on each computed from that. */
-#include "predict.h"
+#include "bench/flat/predict.h"
 
 #include <math.h>
 
-#include "json.h"
-#include "stats.h"
+#include "bench/common/json.h"
+#include "bench/common/stats.h"
 
 /* Cores, clocks and bandwidths are the vendor's. The rest has not been measured on such a card:
  * - 11 RT-core clocks a ray follow from the published "10 Grays/s and more" of 68 Turing cores at 1.6 GHz, for rays of

@@ -3,7 +3,7 @@
 #ifndef RQL_BENCH_PREDICT_H
 #define RQL_BENCH_PREDICT_H
 
-#include "flat.h"
+#include "bench/flat/flat.h"
 
 /* T = launch + max(rays / ray rate, any-hit calls / call rate, bytes / bandwidth): the three run beside each other. */
 struct rql_card {

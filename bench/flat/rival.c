@@ -1,15 +1,15 @@
 /* The rivals' scans: requests described for their kernels, variants tried, the fastest kept. */
-#include "rival.h"
+#include "bench/flat/rival.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "rival_data.h"
-#include "rival_kernels.h"
+#include "bench/flat/rival_data.h"
+#include "bench/flat/rival_kernels.h"
 #include "shaders/bench/rival_dictionary.comp.h"
 #include "shaders/bench/rival_plain.comp.h"
-#include "stats.h"
+#include "bench/common/stats.h"
 #include "util/threads.h"
 
 const char *const rql_rival_names[RQL_RIVAL_FORMS] = {"plain", "dictionary"};

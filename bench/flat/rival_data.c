@@ -1,5 +1,5 @@
 /* The rivals' columns: made by the generator in slices, encoded, uploaded. */
-#include "rival_data.h"
+#include "bench/flat/rival_data.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,11 +1,11 @@
 /* The paper's figures: which measurements each needs, what they say together, as tables and as JSON. */
-#include "rtcudb.h"
+#include "bench/flat/rtcudb.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "json.h"
-#include "stats.h"
+#include "bench/common/json.h"
+#include "bench/common/stats.h"
 
 /* Every figure sets the paper's own form beside something else: another layout, or (NULL) the plain scan. */
 #define WHOLE "paper"

@@ -3,7 +3,7 @@
 #ifndef RQL_BENCH_RTCUDB_H
 #define RQL_BENCH_RTCUDB_H
 
-#include "flat.h"
+#include "bench/flat/flat.h"
 
 /* "11,14" or "all" to options->figures, and sets the units, rollups and queries that these figures need; false: no such
  * figure here. */

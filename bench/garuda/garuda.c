@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "garuda.h"
+#include "bench/garuda/garuda.h"
 #include "util/budget.h"
 
 #define RESIDENT_SCALE 40 /* of TPC-H: an image has a pixel for each row of lineitem, and a group-by up to 2^26 groups */

@@ -2,7 +2,7 @@
 #ifndef RQL_GARUDA_H
 #define RQL_GARUDA_H
 
-#include "relation_bench.h"
+#include "bench/relation/relation_bench.h"
 
 #define RQL_GARUDA_FIRST 8u
 #define RQL_GARUDA_LAST 13u

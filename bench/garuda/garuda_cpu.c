@@ -1,6 +1,6 @@
 /* The rival of group-bys from the host's memory: the CPU alone. Few groups are a table of each thread's own, added up at the
  * end; many are partitions (primitive/host/host_store.h), each of which has its groups in a table in the cache. */
-#include "garuda.h"
+#include "bench/garuda/garuda.h"
 
 #include <stdlib.h>
 #include <string.h>

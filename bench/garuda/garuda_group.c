@@ -1,11 +1,11 @@
 /* The group-bys of GARUDA's figures 12 and 13 (papers/004, 6.4) on one partition in a device's memory: by hash images,
  * totals by atomics of fragments and by blending, and by compute. Rows are TPC-H's (garuda_tpch.c), or made here in such
  * shapes; data and checks are then those of rayql bench device. */
-#include "garuda.h"
+#include "bench/garuda/garuda.h"
 
 #include <stdio.h>
 
-#include "json.h"
+#include "bench/common/json.h"
 #include "primitive/raster/group_by.h"
 
 static const struct shape {

@@ -1,15 +1,15 @@
 /* rayql bench garuda --host: a join from the host's memory to the host's memory (papers/004, 6.1: from inputs in CPU memory
  * to the output in CPU memory), of any size beside a device's memory (primitive/host/host_join.h). Beside it the link's
  * measured rates and the floor that they give, what was moved, and what each stage took. */
-#include "garuda.h"
+#include "bench/garuda/garuda.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "json.h"
+#include "bench/common/json.h"
 #include "primitive/host/host_join.h"
-#include "stats.h"
+#include "bench/common/stats.h"
 #include "util/threads.h"
 
 #define CHUNKS 8u /* that a side lies in, each a buffer for its keys and its values */

@@ -1,16 +1,16 @@
 /* rayql bench garuda --host --groups: group-bys from the host's memory to the host's memory (papers/004, 6.4), of any size
  * beside a device's memory (primitive/host/host_group_by.h): COUNT and SUM of int32 values. Beside them the floor by the
  * link's measured rates, the CPU's own grouping (garuda_cpu.c), and DuckDB over rows of the same shape. */
-#include "garuda.h"
+#include "bench/garuda/garuda.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "client.h"
-#include "json.h"
+#include "bench/common/client.h"
+#include "bench/common/json.h"
 #include "primitive/host/host_group_by.h"
-#include "stats.h"
+#include "bench/common/stats.h"
 #include "util/threads.h"
 
 #define CHUNKS 8u /* that rows lie in, each a buffer for its keys and its values */

@@ -1,11 +1,11 @@
 /* Joins of rayql bench garuda in a device's memory: by hash images in several ways, and by compute beside them. Keys come
  * from garuda.c, garuda_snake.c or garuda_tpch.c, with what the answer must be. */
-#include "garuda.h"
+#include "bench/garuda/garuda.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "json.h"
+#include "bench/common/json.h"
 #include "primitive/raster/raster.h"
 
 #define LAYERS 12u

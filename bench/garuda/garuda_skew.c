@@ -1,6 +1,6 @@
 /* Skew of GARUDA's figure 10(b) (papers/004, 6.3.2) below Zipf 0.5, which garuda.c has: a table joined with itself. The share of
  * rows whose key is among the first n of N is (n / N)^(1 - s). */
-#include "garuda.h"
+#include "bench/garuda/garuda.h"
 
 #include <math.h>
 #include <stdio.h>

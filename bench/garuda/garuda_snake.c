@@ -3,7 +3,7 @@
  * one side and once on the other; in the other half it is the other way round. So either order of the tables is as bad as the
  * other, and a snake join has few layers everywhere. The paper says no sizes: here a key comes eight times, and both sides
  * have 2^log2_rows rows. */
-#include "garuda.h"
+#include "bench/garuda/garuda.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,18 +2,18 @@
  * bits, keys as they are and prices in cents; the device joins and groups these, and DuckDB its own tables by the same SQL. The
  * answers' rows are compared by their number and the sum of a mix of each (rql_garuda_mix), which a row that is wrong, missing
  * or there twice changes. */
-#include "garuda.h"
+#include "bench/garuda/garuda.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "client.h"
-#include "json.h"
+#include "bench/common/client.h"
+#include "bench/common/json.h"
 #include "primitive/raster/group_by.h"
-#include "ssb_data.h"
-#include "stats.h"
-#include "suite_data.h"
+#include "bench/ssb/ssb_data.h"
+#include "bench/common/stats.h"
+#include "bench/suite/suite_data.h"
 #include "util/bits.h"
 
 #define DUCKDB_RUNS 3

@@ -1,13 +1,13 @@
 /* Forms of indexes on the CPU, one after another: built, looked up in by all threads, checked, reported. Those of SQL
  * are src/method/index/forms/; the rivals are lookup_cpu_search.c's. Rays are left out. */
-#include "lookup_cpu.h"
+#include "bench/relation/lookup_cpu.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "json.h"
+#include "bench/common/json.h"
 #include "method/index/forms/index_map.h"
-#include "stats.h"
+#include "bench/common/stats.h"
 #include "util/sort.h"
 #include "util/threads.h"
 

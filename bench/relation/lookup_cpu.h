@@ -3,7 +3,7 @@
 #ifndef RQL_BENCH_LOOKUP_CPU_H
 #define RQL_BENCH_LOOKUP_CPU_H
 
-#include "rx.h"
+#include "bench/rx/rx.h"
 
 struct rql_index_pair; /* method/index/forms/index_map.h */
 #define RQL_LOOKUP_CPU_NO_ROW UINT32_MAX

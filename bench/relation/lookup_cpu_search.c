@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "lookup_cpu.h"
+#include "bench/relation/lookup_cpu.h"
 #include "method/index/forms/index_map.h"
 
 #define LINE 64u

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lookup_cpu.h"
+#include "bench/relation/lookup_cpu.h"
 
 #define A 0xa24baed5u
 #define B 0x9fb21c65u

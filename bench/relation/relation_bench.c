@@ -1,13 +1,13 @@
 /* What the cases of rayql bench device share: memory, the kernels of data and checks, timed runs, a line and a JSON
  * object for each. */
-#include "relation_bench.h"
+#include "bench/relation/relation_bench.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "json.h"
+#include "bench/common/json.h"
 #include "shaders/bench/relation_data.comp.h"
-#include "stats.h"
+#include "bench/common/stats.h"
 
 #define GROUP_SIZE 256u
 #define PASSES 128u

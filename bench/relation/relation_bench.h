@@ -3,10 +3,10 @@
 #ifndef RQL_RELATION_BENCH_H
 #define RQL_RELATION_BENCH_H
 
-#include "args.h"
-#include "flat.h"
+#include "bench/common/args.h"
+#include "bench/flat/flat.h"
 #include "primitive/relation/relation.h"
-#include "relation_bench_kernels.h"
+#include "bench/relation/relation_bench_kernels.h"
 #include "util/strbuf.h"
 
 struct rql_relation_bench;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "relation_bench.h"
+#include "bench/relation/relation_bench.h"
 
 #define LOG2_ROWS 27u
 

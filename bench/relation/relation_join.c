@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "relation_bench.h"
+#include "bench/relation/relation_bench.h"
 
 static const struct shape {
 	uint32_t log2_build, log2_probe, payloads; /* payloads: of each side */

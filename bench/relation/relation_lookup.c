@@ -6,9 +6,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "lookup_cpu.h"
+#include "bench/relation/lookup_cpu.h"
 #include "primitive/lookup/lookup.h"
-#include "relation_bench.h"
+#include "bench/relation/relation_bench.h"
 
 static const struct shape {
 	uint32_t key_bits;

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "json.h"
-#include "relation_bench.h"
+#include "bench/common/json.h"
+#include "bench/relation/relation_bench.h"
 
 static const char help[] =
 	"Usage: rayql bench device [options]\n"

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "primitive/primitive.h"
-#include "relation_bench.h"
+#include "bench/relation/relation_bench.h"
 
 #define LOG2_ROWS 27u
 

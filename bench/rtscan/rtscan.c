@@ -1,5 +1,5 @@
 /* rayql bench rtscan: options, the order of things, and what is printed. */
-#include "rtscan.h"
+#include "bench/rtscan/rtscan.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "args.h"
-#include "json.h"
-#include "machine.h"
-#include "stats.h"
+#include "bench/common/args.h"
+#include "bench/common/json.h"
+#include "bench/common/machine.h"
+#include "bench/common/stats.h"
 
 static const char help[] =
 	"Usage: rayql bench rtscan [options]\n"

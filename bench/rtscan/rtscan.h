@@ -2,7 +2,7 @@
 #ifndef RQL_BENCH_RTSCAN_H
 #define RQL_BENCH_RTSCAN_H
 
-#include "client.h"
+#include "bench/common/client.h"
 #include "device/work.h"
 
 #define RQL_RTSCAN_COLUMNS 4u /* a to d; of more predicates as many */

@@ -1,5 +1,5 @@
 /* The tables of RTScan's experiments, and its figures. */
-#include "rtscan.h"
+#include "bench/rtscan/rtscan.h"
 
 #include <inttypes.h>
 

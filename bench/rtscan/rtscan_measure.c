@@ -1,11 +1,11 @@
 /* rayql bench rtscan: what one statement takes, by EXPLAIN ANALYZE, and what its rows take to the host. */
-#include "rtscan.h"
+#include "bench/rtscan/rtscan.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "stats.h"
+#include "bench/common/stats.h"
 #include "util/threads.h"
 
 #define AWAKE_NS 300000000u

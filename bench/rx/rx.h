@@ -4,8 +4,8 @@
 
 #include "primitive/lookup/lookup_map.h"
 #include "primitive/rt/cgrx_nodes.h"
-#include "relation_bench.h"
-#include "rx_bench_kernels.h"
+#include "bench/relation/relation_bench.h"
+#include "bench/rx/rx_bench_kernels.h"
 
 /* A structure and a way to look up in it. */
 enum rql_rx_kind { RQL_RX_KIND_RX, RQL_RX_KIND_CGRX, RQL_RX_KIND_MAP };

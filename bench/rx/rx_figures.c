@@ -2,7 +2,7 @@
  * sections 4.2 to 4.10 (figures 10 to 18), with rivals on compute beside them. */
 #include <stdio.h>
 
-#include "rx.h"
+#include "bench/rx/rx.h"
 
 static const char help[] =
 	"Usage: rayql bench rx [options]\n"

@@ -2,11 +2,11 @@
  * hits, bytes a key, and what a card with ray-tracing hardware should need. */
 #include <string.h>
 
-#include "json.h"
-#include "lookup_cpu.h"
-#include "predict.h"
+#include "bench/common/json.h"
+#include "bench/relation/lookup_cpu.h"
+#include "bench/flat/predict.h"
 #include "primitive/lookup/lookup.h"
-#include "rx.h"
+#include "bench/rx/rx.h"
 
 struct running {
 	struct rql_relation_case base; /* first */

@@ -1,5 +1,5 @@
 /* Data of rayql bench rx and thesis: keys, probes and room for answers on the device. */
-#include "rx.h"
+#include "bench/rx/rx.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
  * what each change does to RX (figures 5.5 to 5.13), then the changed RX beside cgRX and rivals (5.15 to 5.25). */
 #include <stdio.h>
 
-#include "rx.h"
+#include "bench/rx/rx.h"
 
 static const char help[] =
 	"Usage: rayql bench thesis [options]\n"

@@ -12,7 +12,7 @@
 // ROWS:      rows that one step handles, 1 or 4.
 #include "device/kernel.glsl"
 layout(local_size_x_id = 0) in; // before gl_WorkGroupSize is used, or it is 1 there
-#include "../bench/executor_kernels.h"
+#include "../bench/alone/executor_kernels.h"
 
 #define INTERPRET 0
 #define SPECIAL 1

@@ -2,7 +2,7 @@
 #extension GL_GOOGLE_include_directive : require
 // What a device does at least: reads `quads` times 16 bytes and nothing else; none at all: an empty launch.
 #include "device/kernel.glsl"
-#include "../bench/rival_kernels.h"
+#include "../bench/flat/rival_kernels.h"
 
 layout(local_size_x_id = 0) in;
 layout(buffer_reference, scalar, buffer_reference_align = 16) readonly buffer rql_quads { uvec4 quad[]; };

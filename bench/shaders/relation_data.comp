@@ -6,7 +6,7 @@
 #include "device/kernel.glsl"
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_arithmetic : require
-#include "../bench/relation_bench_kernels.h"
+#include "../bench/relation/relation_bench_kernels.h"
 layout(local_size_x_id = 0) in;
 layout(constant_id = 1) const uint WHAT = 0u;
 layout(push_constant, scalar) uniform rql_push { rql_relation_bench_args args; };

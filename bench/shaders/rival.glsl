@@ -1,6 +1,6 @@
 // What both rival scans share: a query's shape, and where the sums go.
 #include "device/kernel.glsl"
-#include "../bench/rival_kernels.h"
+#include "../bench/flat/rival_kernels.h"
 
 layout(local_size_x_id = 0) in;
 layout(constant_id = RQL_RIVAL_CONSTANT_TESTS) const uint TESTS = 0u;

@@ -1,5 +1,5 @@
 /* What `rayql bench ssb` measured, as tables for people. */
-#include "report.h"
+#include "bench/ssb/report.h"
 
 #include <string.h>
 

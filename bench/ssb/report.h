@@ -4,8 +4,8 @@
 
 #include <stdio.h>
 
-#include "machine.h"
-#include "ssb_run.h"
+#include "bench/common/machine.h"
+#include "bench/ssb/ssb_run.h"
 
 void rql_report_machine(FILE *out, const struct rql_machine *machine);
 /* Queries, views and means of one run. */

@@ -1,6 +1,6 @@
 /* What `rayql bench ssb` measured, as JSON for programs. */
-#include "json.h"
-#include "report.h"
+#include "bench/common/json.h"
+#include "bench/ssb/report.h"
 
 void rql_report_put_machine(struct rql_strbuf *out, const struct rql_machine *m, const char *devices)
 {

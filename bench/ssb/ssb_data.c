@@ -1,5 +1,5 @@
 /* The benchmark's tables, made slice by slice with progress: into a database, or into the parts of Parquet files. */
-#include "ssb_data.h"
+#include "bench/ssb/ssb_data.h"
 
 #include <errno.h>
 #include <math.h>

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "client.h"
+#include "bench/common/client.h"
 
 struct rql_ssb_source {
 	double scale;

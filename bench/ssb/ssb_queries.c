@@ -1,5 +1,5 @@
 /* The texts of the 13 queries in both forms, and of the views. */
-#include "ssb_queries.h"
+#include "bench/ssb/ssb_queries.h"
 
 #include <stddef.h>
 

@@ -1,5 +1,5 @@
 /* `rayql bench ssb` at one scale: data loaded, views built, queries timed in RayQL and in DuckDB and compared. */
-#include "ssb_run.h"
+#include "bench/ssb/ssb_run.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -8,9 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "machine.h"
-#include "ssb_data.h"
-#include "stats.h"
+#include "bench/common/machine.h"
+#include "bench/ssb/ssb_data.h"
+#include "bench/common/stats.h"
 #include "util/threads.h"
 
 const char *const rql_bench_rollup_names[RQL_BENCH_ROLLUPS] = {"off", "on", "auto"};

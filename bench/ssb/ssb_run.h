@@ -2,8 +2,8 @@
 #ifndef RQL_BENCH_SSB_RUN_H
 #define RQL_BENCH_SSB_RUN_H
 
-#include "client.h"
-#include "ssb_queries.h"
+#include "bench/common/client.h"
+#include "bench/ssb/ssb_queries.h"
 
 #define RQL_BENCH_SCALES 16u
 

@@ -1,19 +1,19 @@
 /* What a join of two tables by a key takes, from SQL to rows, with an index on the key and without: sums, a selection of
  * rows, groups of the smaller side, an outer and a semi join. DuckDB answers the same statements in the same run, and every
  * answer is compared with its own. Keys are in no order on either side. */
-#include "join.h"
+#include "bench/statement/join.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "answer.h"
-#include "args.h"
-#include "client.h"
-#include "json.h"
-#include "machine.h"
-#include "report.h"
-#include "stats.h"
+#include "bench/common/answer.h"
+#include "bench/common/args.h"
+#include "bench/common/client.h"
+#include "bench/common/json.h"
+#include "bench/common/machine.h"
+#include "bench/ssb/report.h"
+#include "bench/common/stats.h"
 #include "util/threads.h"
 
 /* The build side's row i has the key i * FACTOR % PRIME: no two are equal below PRIME rows. */

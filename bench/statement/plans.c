@@ -1,7 +1,7 @@
 /* How many statements a second RayQL plans and answers when no text comes twice, by the number of connections, and what
  * planning one takes; beside a prepared statement with other parameters each time, one repeated text, and DuckDB. Each
  * answer is checked: the table is such that sums of its ranges are known. */
-#include "plans.h"
+#include "bench/statement/plans.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -11,10 +11,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "args.h"
-#include "client.h"
-#include "machine.h"
-#include "report.h"
+#include "bench/common/args.h"
+#include "bench/common/client.h"
+#include "bench/common/machine.h"
+#include "bench/ssb/report.h"
 #include "util/threads.h"
 
 #define MOST_CONNECTIONS 256u

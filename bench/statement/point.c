@@ -1,16 +1,16 @@
 /* What a prepared point query takes, from its values to its row: by a hashed, a sorted and an automatic index and a B+
  * tree over columns in memory, and by DuckDB with an ART index of its own in a database without RayQL's structures. Keys
  * are in no order, and asked at random; each answer is checked. */
-#include "point.h"
+#include "bench/statement/point.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "args.h"
-#include "client.h"
-#include "machine.h"
-#include "report.h"
+#include "bench/common/args.h"
+#include "bench/common/client.h"
+#include "bench/common/machine.h"
+#include "bench/ssb/report.h"
 #include "util/threads.h"
 
 #define ROUNDS 5u

@@ -3,7 +3,7 @@
  * that the queries name, so the one query of all 105 columns (q24) is left to DuckDB unless --all-columns is given.
  * The published table has 100 million rows; with fewer, HAVING and OFFSET shrink in proportion, so that q28, q29 and
  * q39 to q43 have answers. */
-#include "suite.h"
+#include "bench/suite/suite.h"
 
 #include <stddef.h>
 

@@ -1,7 +1,7 @@
 /* Selections of rows of the Star Schema Benchmark's flat table: no standard benchmark asks for rows of a large table by
  * conditions without an index. From one row to some thousands of each million; the first ones of an order, behind a
  * condition that drops little, much or nothing; a limit without an order; and an order of all rows. */
-#include "suite.h"
+#include "bench/suite/suite.h"
 
 #include <stddef.h>
 

@@ -1,10 +1,10 @@
 /* The suites by name, the queries of the small ones, and the Star Schema Benchmark's in this form. */
-#include "suite.h"
+#include "bench/suite/suite.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "ssb_queries.h"
+#include "bench/ssb/ssb_queries.h"
 
 /* ---- db-benchmark (https://github.com/h2oai/db-benchmark): questions 1 to 5, 7 and 10 about grouping ---- */
 

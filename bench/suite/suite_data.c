@@ -1,5 +1,5 @@
 /* Making or loading the tables of a suite: by RayQL's generators, by SQL, or from Parquet files. */
-#include "suite_data.h"
+#include "bench/suite/suite_data.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ssb_data.h"
+#include "bench/ssb/ssb_data.h"
 #include "util/threads.h"
 
 #define SLICE_ROWS (16u * 122880u) /* a second or two of work, so that progress can be shown */

@@ -2,8 +2,8 @@
 #ifndef RQL_BENCH_SUITE_DATA_H
 #define RQL_BENCH_SUITE_DATA_H
 
-#include "client.h"
-#include "suite.h"
+#include "bench/common/client.h"
+#include "bench/suite/suite.h"
 
 struct rql_suite_source_options {
 	double size; /* scale factor, or rows */

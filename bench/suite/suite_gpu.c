@@ -1,5 +1,5 @@
 /* The GPU of `rayql bench scan`: opened, its floors measured, its rivals run and compared with DuckDB. */
-#include "suite_gpu.h"
+#include "bench/suite/suite_gpu.h"
 
 #include <stdlib.h>
 #include <string.h>

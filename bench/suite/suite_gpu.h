@@ -3,8 +3,8 @@
 #ifndef RQL_BENCH_SUITE_GPU_H
 #define RQL_BENCH_SUITE_GPU_H
 
-#include "answer.h"
-#include "flat.h"
+#include "bench/common/answer.h"
+#include "bench/flat/flat.h"
 
 struct rql_suite_gpu {
 	struct rql_devices *devices;

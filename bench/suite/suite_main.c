@@ -1,15 +1,15 @@
 /* rayql bench scan: options and the order of things. */
-#include "suite_main.h"
+#include "bench/suite/suite_main.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#include "options.h"
-#include "report.h"
-#include "stats.h"
-#include "suite_report.h"
+#include "bench/common/options.h"
+#include "bench/ssb/report.h"
+#include "bench/common/stats.h"
+#include "bench/suite/suite_report.h"
 
 static const char help[] =
 	"Usage: rayql bench scan --suite S [options]\n"

@@ -1,10 +1,10 @@
 /* The table and the JSON of `rayql bench scan`. */
-#include "suite_report.h"
+#include "bench/suite/suite_report.h"
 
 #include <string.h>
 
-#include "json.h"
-#include "report.h"
+#include "bench/common/json.h"
+#include "bench/ssb/report.h"
 #include "util/budget.h"
 
 /* Three significant digits, in at most 7 characters. */

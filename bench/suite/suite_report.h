@@ -4,8 +4,8 @@
 
 #include <stdio.h>
 
-#include "machine.h"
-#include "suite_run.h"
+#include "bench/common/machine.h"
+#include "bench/suite/suite_run.h"
 
 void rql_suite_report(FILE *out, const struct rql_suite_options *options, const struct rql_suite_run *run);
 /* All runs with everything measured; fields in bench/results/README.md. devices: a JSON array. */

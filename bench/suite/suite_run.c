@@ -1,5 +1,5 @@
 /* `rayql bench scan` at one size: indexes built, queries timed on each unit and in DuckDB, answers compared. */
-#include "suite_run.h"
+#include "bench/suite/suite_run.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -8,12 +8,12 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "answer.h"
-#include "args.h"
-#include "machine.h"
-#include "ssb_data.h"
-#include "stats.h"
-#include "suite_data.h"
+#include "bench/common/answer.h"
+#include "bench/common/args.h"
+#include "bench/common/machine.h"
+#include "bench/ssb/ssb_data.h"
+#include "bench/common/stats.h"
+#include "bench/suite/suite_data.h"
 #include "util/threads.h"
 
 #define NEW_TEXTS 5u

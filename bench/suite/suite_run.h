@@ -3,9 +3,9 @@
 #ifndef RQL_BENCH_SUITE_RUN_H
 #define RQL_BENCH_SUITE_RUN_H
 
-#include "client.h"
-#include "suite.h"
-#include "suite_gpu.h"
+#include "bench/common/client.h"
+#include "bench/suite/suite.h"
+#include "bench/suite/suite_gpu.h"
 
 #define RQL_SUITE_SIZES 16u
 #define RQL_SUITE_UNITS 3u

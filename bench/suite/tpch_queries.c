@@ -1,6 +1,6 @@
 /* TPC-H's 22 queries (specification 3, section 2.4, with its substitution parameters for validation), over its eight tables,
  * all of whose columns are in memory. The data come from outside (script/tpch-data). */
-#include "suite.h"
+#include "bench/suite/suite.h"
 
 #include <stddef.h>
 

@@ -37,7 +37,8 @@ FNR == 1 {
 		next
 	}
 	made = header; sub(/\.h$/, ".txt", made) # made from a list of that name (cmake/RqlHostFunctions.cmake)
-	known = is_file("src/" header) || is_file("src/" made) || is_file("include/" header) || (folder == "shell" && is_file(header))
+	known = is_file("src/" header) || is_file("src/" made) || is_file("include/" header) ||
+		(folder ~ /^(shell|bench)$/ && is_file(header))
 	if (quote == "\"" && header !~ /\// && header != "duckdb.h") {
 		# The programs' own folders lie outside src/; their headers are named as they lie.
 		if (folder != "shell" && folder != "bench")

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../bench/answer.h"
+#include "bench/common/answer.h"
 
 static rayql_connection *con;
 
