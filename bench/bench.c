@@ -3,20 +3,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/common/args.h"
 #include "bench/bench.h"
-#include "bench/flat/flat.h"
-#include "bench/statement/join.h"
+#include "bench/common/args.h"
 #include "bench/common/machine.h"
 #include "bench/common/options.h"
-#include "bench/statement/plans.h"
-#include "bench/statement/point.h"
+#include "bench/common/stats.h"
+#include "bench/flat/flat.h"
 #include "bench/relation/relation_bench.h"
 #include "bench/rtscan/rtscan.h"
 #include "bench/rx/rx.h"
 #include "bench/ssb/report.h"
 #include "bench/ssb/ssb_run.h"
-#include "bench/common/stats.h"
+#include "bench/statement/join.h"
+#include "bench/statement/plans.h"
+#include "bench/statement/point.h"
 #include "bench/suite/suite_main.h"
 
 static const char help[] =

@@ -5,8 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "bench/common/args.h"
 #include "bench/bench.h"
+#include "bench/common/args.h"
 #include "bench/ssb/ssb_data.h"
 #include "bench/ssb/ssb_queries.h"
 #include "util/budget.h"

@@ -2,8 +2,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "bench/common/args.h"
 #include "bench/bench.h"
+#include "bench/common/args.h"
 #include "rayql/rayql.h"
 
 static const char help[] = "Usage: rayql selftest [options]\n"

@@ -10,8 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/work.h"
 #include "bench/alone/executor.h"
+#include "bench/common/stats.h"
+#include "device/work.h"
 #include "expr/building/build.h"
 #include "shaders/bench/executor_generated.comp.h"
 #include "shaders/bench/executor_local1.comp.h"
@@ -20,7 +21,6 @@
 #include "shaders/bench/executor_shared4.comp.h"
 #include "shaders/bench/executor_special1.comp.h"
 #include "shaders/bench/executor_special4.comp.h"
-#include "bench/common/stats.h"
 
 #define LANES 128u          /* of a workgroup; fewer where shared memory does not hold the registers of so many */
 #define SHARED_BESIDE 2048u /* bytes, at most, of what else the shader keeps there */

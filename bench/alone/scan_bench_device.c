@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/alone/scan_bench.h"
 #include "device/work.h"
 #include "expr/building/build.h"
-#include "bench/alone/scan_bench.h"
 
 extern const struct rql_method rql_method_scan_compute;
 

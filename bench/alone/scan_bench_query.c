@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "expr/building/build.h"
 #include "bench/alone/scan_bench.h"
+#include "expr/building/build.h"
 
 #define YEARS(a, b)                                                                                                    \
 	{                                                                                                                  \

@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bench/common/stats.h"
 #include "bench/flat/rival_kernels.h"
 #include "bench/ssb/ssb_data.h"
-#include "bench/common/stats.h"
 #include "util/threads.h"
 
 /* From this scale on the table has only the columns that the queries name: 38 would not be made and stored in time. */

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
+#include "bench/common/stats.h"
 #include "bench/flat/rival_kernels.h"
 #include "shaders/bench/floor.comp.h"
-#include "bench/common/stats.h"
 
 #define GROUP_SIZE 256u
 #define GROUPS 2048u

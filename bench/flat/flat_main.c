@@ -4,11 +4,11 @@
 #include <strings.h>
 
 #include "bench/common/args.h"
-#include "bench/flat/flat.h"
 #include "bench/common/options.h"
-#include "bench/ssb/report.h"
-#include "bench/flat/rtcudb.h"
 #include "bench/common/stats.h"
+#include "bench/flat/flat.h"
+#include "bench/flat/rtcudb.h"
+#include "bench/ssb/report.h"
 
 static const char help[] =
 	"Usage: rayql bench ssb-flat --device DEVICE [options]\n"

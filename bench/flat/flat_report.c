@@ -2,12 +2,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/flat/flat.h"
 #include "bench/common/json.h"
-#include "bench/flat/predict.h"
-#include "bench/ssb/report.h"
-#include "bench/flat/rtcudb.h"
 #include "bench/common/stats.h"
+#include "bench/flat/flat.h"
+#include "bench/flat/predict.h"
+#include "bench/flat/rtcudb.h"
+#include "bench/ssb/report.h"
 
 /* ---- the table ---- */
 

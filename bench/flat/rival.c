@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/common/stats.h"
 #include "bench/flat/rival_data.h"
 #include "bench/flat/rival_kernels.h"
 #include "shaders/bench/rival_dictionary.comp.h"
 #include "shaders/bench/rival_plain.comp.h"
-#include "bench/common/stats.h"
 #include "util/threads.h"
 
 const char *const rql_rival_names[RQL_RIVAL_FORMS] = {"plain", "dictionary"};

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/garuda/garuda.h"
 #include "bench/common/json.h"
+#include "bench/garuda/garuda.h"
 
 /* As the section's text says it; what only a drawing shows is not here. */
 static const struct figure {

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "bench/common/json.h"
-#include "primitive/host/host_join.h"
 #include "bench/common/stats.h"
+#include "primitive/host/host_join.h"
 #include "util/threads.h"
 
 #define CHUNKS 8u /* that a side lies in, each a buffer for its keys and its values */

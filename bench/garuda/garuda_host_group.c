@@ -9,8 +9,8 @@
 
 #include "bench/common/client.h"
 #include "bench/common/json.h"
-#include "primitive/host/host_group_by.h"
 #include "bench/common/stats.h"
+#include "primitive/host/host_group_by.h"
 #include "util/threads.h"
 
 #define CHUNKS 8u /* that rows lie in, each a buffer for its keys and its values */

@@ -10,10 +10,10 @@
 
 #include "bench/common/client.h"
 #include "bench/common/json.h"
-#include "primitive/raster/group_by.h"
-#include "bench/ssb/ssb_data.h"
 #include "bench/common/stats.h"
+#include "bench/ssb/ssb_data.h"
 #include "bench/suite/suite_data.h"
+#include "primitive/raster/group_by.h"
 #include "util/bits.h"
 
 #define DUCKDB_RUNS 3

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "bench/common/json.h"
-#include "method/index/forms/index_map.h"
 #include "bench/common/stats.h"
+#include "method/index/forms/index_map.h"
 #include "util/sort.h"
 #include "util/threads.h"
 

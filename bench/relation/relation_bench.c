@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "bench/common/json.h"
-#include "shaders/bench/relation_data.comp.h"
 #include "bench/common/stats.h"
+#include "shaders/bench/relation_data.comp.h"
 
 #define GROUP_SIZE 256u
 #define PASSES 128u

@@ -5,8 +5,8 @@
 
 #include "bench/common/args.h"
 #include "bench/flat/flat.h"
-#include "primitive/relation/relation.h"
 #include "bench/relation/relation_bench_kernels.h"
+#include "primitive/relation/relation.h"
 #include "util/strbuf.h"
 
 struct rql_relation_bench;

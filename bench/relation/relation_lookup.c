@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "bench/relation/lookup_cpu.h"
-#include "primitive/lookup/lookup.h"
 #include "bench/relation/relation_bench.h"
+#include "primitive/lookup/lookup.h"
 
 static const struct shape {
 	uint32_t key_bits;

@@ -2,8 +2,8 @@
  * order, as ORDER BY has them (src/method/materialise). */
 #include <stdio.h>
 
-#include "primitive/primitive.h"
 #include "bench/relation/relation_bench.h"
+#include "primitive/primitive.h"
 
 #define LOG2_ROWS 27u
 

@@ -2,10 +2,10 @@
 #ifndef RQL_BENCH_RX_H
 #define RQL_BENCH_RX_H
 
-#include "primitive/lookup/lookup_map.h"
-#include "primitive/rt/cgrx_nodes.h"
 #include "bench/relation/relation_bench.h"
 #include "bench/rx/rx_bench_kernels.h"
+#include "primitive/lookup/lookup_map.h"
+#include "primitive/rt/cgrx_nodes.h"
 
 /* A structure and a way to look up in it. */
 enum rql_rx_kind { RQL_RX_KIND_RX, RQL_RX_KIND_CGRX, RQL_RX_KIND_MAP };

@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "bench/common/json.h"
-#include "bench/relation/lookup_cpu.h"
 #include "bench/flat/predict.h"
-#include "primitive/lookup/lookup.h"
+#include "bench/relation/lookup_cpu.h"
 #include "bench/rx/rx.h"
+#include "primitive/lookup/lookup.h"
 
 struct running {
 	struct rql_relation_case base; /* first */

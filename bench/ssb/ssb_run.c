@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "bench/common/machine.h"
-#include "bench/ssb/ssb_data.h"
 #include "bench/common/stats.h"
+#include "bench/ssb/ssb_data.h"
 #include "util/threads.h"
 
 const char *const rql_bench_rollup_names[RQL_BENCH_ROLLUPS] = {"off", "on", "auto"};

@@ -12,8 +12,8 @@
 #include "bench/common/client.h"
 #include "bench/common/json.h"
 #include "bench/common/machine.h"
-#include "bench/ssb/report.h"
 #include "bench/common/stats.h"
+#include "bench/ssb/report.h"
 #include "util/threads.h"
 
 /* The build side's row i has the key i * FACTOR % PRIME: no two are equal below PRIME rows. */

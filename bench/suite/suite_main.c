@@ -7,8 +7,8 @@
 #include <strings.h>
 
 #include "bench/common/options.h"
-#include "bench/ssb/report.h"
 #include "bench/common/stats.h"
+#include "bench/ssb/report.h"
 #include "bench/suite/suite_report.h"
 
 static const char help[] =

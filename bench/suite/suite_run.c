@@ -11,8 +11,8 @@
 #include "bench/common/answer.h"
 #include "bench/common/args.h"
 #include "bench/common/machine.h"
-#include "bench/ssb/ssb_data.h"
 #include "bench/common/stats.h"
+#include "bench/ssb/ssb_data.h"
 #include "bench/suite/suite_data.h"
 #include "util/threads.h"
 
